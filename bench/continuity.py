@@ -5,13 +5,13 @@
 PATH is a rollout or a folder of them; without it sessions are made for it, the same ones each time.
 A session is cut before a turn.  What the agent wrote in the next turn, in arguments of calls
 and in messages, is searched for *names* (paths, identifiers, URLs, numbers) and *lines* (whole ones
-of 20 characters or more).  A name or a line is needed when it stood before the cut and nothing
-brought it back before the agent used it.  A name counts 1 / (1 + log(how often it stood before)).
+of 20 characters or more).  A name or a line is needed when it occurred before the cut and
+nothing brought it back before the agent used it.  A name counts 1 / (1 + log(occurrences before)).
 
 It is also cut in the middle of turns, where Codex compacts by itself.  A hunk of a patch is held
-when all lines that it must match are.  The share of the needed that stands in the replacement of
-`compact` is printed over all cuts and as the mean of the cuts, of hunks over all; beside it stands
-the share in the last part of the conversation of the same size, which anybody could keep.
+when all lines that it must match are.  The share of needed items in the replacement of `compact`
+is printed over all cuts and as the mean of the cuts, for hunks over all cuts, beside the share in
+the last part of the conversation of the same size, which anybody could keep.
 """
 
 from __future__ import annotations

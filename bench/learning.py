@@ -37,14 +37,14 @@ from codex_checkpoints.core.digest.scoring import BUCKETS, Row, Source, Table, T
 
 _ROUNDS: Final = 6
 _DRAWN: Final = 0.5
-"""So many needed ones of the common rate are added to those of a source."""
+"""Smoothing: the weight of the common rate, counted in needed rows, in the rate of a source."""
 
 _SOURCES: Final[tuple[Source, ...]] = get_args(Source)
 
 
 @define(eq=False)
 class Case:
-    """A cut, what was gathered before it, and what stands beside a digest of that."""
+    """A cut, the candidates before it, and the user messages that are kept beside their digest."""
 
     cut: continuity.Cut
     gathered: Gathered
@@ -83,7 +83,7 @@ def _gathered(cut: continuity.Cut) -> Gathered:
 
 
 Place = tuple[bool, Source, int]
-"""Whether a turn is open, a source, and how much text stands behind."""
+"""Whether a turn is open, a source, and a bucket of how much text follows."""
 
 
 @define(eq=False)
@@ -192,7 +192,7 @@ def digests(given: Sequence[Case], budget: int) -> list[str]:
 
 
 def main() -> int:
-    """Print the tables of all, then the shares on what was left out."""
+    """Print the tables of all cuts, then the shares on the repositories left out."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("folder", nargs="+", type=Path)
     parser.add_argument("--every", type=int, default=1)

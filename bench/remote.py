@@ -1,4 +1,4 @@
-"""What a remote on PostgreSQL costs: a page among many sessions, and bytes pushed and pulled.
+"""Measures a remote on PostgreSQL: a page among many sessions, and bytes pushed and pulled.
 
     remote.py [--sessions 100000] [--size 256]
 
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def page(server: PostgresServer, store: PostgresHistoryStore, many: int) -> None:
-    """Print what a page of 100 costs among many sessions of 200 people."""
+    """Print the time of a page of 100 among many sessions of 200 people."""
     with server.connect(ADMIN, "postgres") as admin:
         admin.run("update codex_checkpoints.member set teams = '{shop}'")
         admin.run(_MANY, many=many)
@@ -79,7 +79,7 @@ def member(server: PostgresServer) -> PostgresHistoryStore:
 
 
 def transfer(store: PostgresHistoryStore, size: int) -> None:
-    """Print what a push and a pull of one session cost beside a bare copy."""
+    """Print the speed of a push and a pull of one session beside a bare copy."""
     bare = copied(size)
     begun = time.perf_counter()
     stream = SegmentStream(lines(size))

@@ -68,7 +68,7 @@ def add(commands: Commands) -> None:
         value("--since", "TIME", "only sessions that changed since, such as 2026-11-28"),
         one_of(
             value("--team", "NAME", "let a team read them, on a server"),
-            flag("--private", "let nobody else read them, as without --team"),
+            flag("--private", "keep them private; this is the default"),
         ),
         flag("--allow-redacted", "also sessions with more than 20 secrets, redacted"),
         flag("--follow", "go on pushing as the sessions grow, until Ctrl+C"),
