@@ -26,8 +26,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from codex.codex_cli import AppServer, CodexHome
 from codex.product import service_over
 from codex.scripted_model import ScriptedModel
-from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.timelines import timeline
+from codex_checkpoints.service.history.timelines import timeline
+from codex_checkpoints.service.sessions.sessions import Sessions
 
 NAME = re.compile(r"rollout-.*-([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})")
 KINDS = [

@@ -15,12 +15,12 @@ from collections.abc import Iterator, Sequence
 from token_figures import session_files
 
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.digest.edits import Edits, Touch
+from codex_checkpoints.core.digest.edits import Edits, FileTouch
 from codex_checkpoints.core.files.plan import OnDisk, content_of, planned
-from codex_checkpoints.core.rollout.patches import applied
+from codex_checkpoints.core.patches import applied
 
 
-def edits_of(path: str) -> dict[str, list[Touch]]:
+def edits_of(path: str) -> dict[str, list[FileTouch]]:
     """Return the touches of each file of a session."""
     replay = Replay()
     edits = Edits(replay)
@@ -29,7 +29,7 @@ def edits_of(path: str) -> dict[str, list[Touch]]:
     return edits.files
 
 
-def text_at_the_end(touches: Sequence[Touch]) -> str | None:
+def text_at_the_end(touches: Sequence[FileTouch]) -> str | None:
     """Return the last text of a file that was written as new; None where it does not follow."""
     text: str | None = None
     for touch in touches:

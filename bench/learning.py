@@ -27,13 +27,13 @@ from codex_checkpoints.core.checkpoint.records import IGNORED
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.digest import scoring
 from codex_checkpoints.core.digest.allocation import DigestTerms
-from codex_checkpoints.core.digest.composing import digest_v1
-from codex_checkpoints.core.digest.gathering import Gathering
-from codex_checkpoints.core.digest.ignoring import Ignoring
+from codex_checkpoints.core.digest.extract import DigestExtract
+from codex_checkpoints.core.digest.ignored_files import Ignoring
 from codex_checkpoints.core.digest.key_lines import quotable
-from codex_checkpoints.core.digest.records import Gathered
+from codex_checkpoints.core.digest.records import DigestSource
+from codex_checkpoints.core.digest.render import digest_v1
 from codex_checkpoints.core.digest.rows import WHOLE_LINE
-from codex_checkpoints.core.digest.scoring import BUCKETS, Row, Source, Table, Tables
+from codex_checkpoints.core.digest.scoring import BUCKETS, LineFeatures, Source, Table, Tables
 
 _ROUNDS: Final = 6
 _DRAWN: Final = 0.5
@@ -47,7 +47,7 @@ class Case:
     """A cut, the candidates before it, and the user messages that are kept beside their digest."""
 
     cut: continuity.Cut
-    gathered: Gathered
+    gathered: DigestSource
     users: tuple[str, ...]
     in_turn: bool
 
@@ -74,10 +74,10 @@ def cases(paths: Iterable[Path], every: int) -> Iterator[Case]:
                     yield Case(cut, _gathered(cut), users, in_turn)
 
 
-def _gathered(cut: continuity.Cut) -> Gathered:
+def _gathered(cut: continuity.Cut) -> DigestSource:
     data = cut.path.read_bytes()[: cut.end]
     replay = Replay()
-    gathering = Gathering(replay, "session")
+    gathering = DigestExtract(replay, "session")
     replay.close(data[replay.feed(data) :])
     return gathering.gathered()
 
@@ -93,7 +93,7 @@ class Counts:
     all: dict[Place, int] = Factory(lambda: defaultdict[Place, int](int))
     needed: dict[Place, float] = Factory(lambda: defaultdict[Place, float](float))
 
-    def add(self, row: Row, *, is_open: bool, needed: float) -> None:
+    def add(self, row: LineFeatures, *, is_open: bool, needed: float) -> None:
         """Count one."""
         self.all[is_open, row.source, row.bucket] += 1
         self.needed[is_open, row.source, row.bucket] += needed
@@ -157,7 +157,7 @@ def counted(given: Iterable[Case]) -> dict[bool, Tables]:
     """Return the tables by whether the last turn is open."""
     names, lines = Counts(), Counts()
     for case in given:
-        newest, best = dict[str, Row](), dict[str, Row]()
+        newest, best = dict[str, LineFeatures](), dict[str, LineFeatures]()
         for row in scoring.rows_of(quotable(case.gathered, Ignoring(IGNORED), None)):
             if len(row.text) >= WHOLE_LINE:
                 newest[row.text] = row

@@ -17,11 +17,11 @@ from statistics import median
 
 import orjson
 
-from codex_checkpoints.core.history.items import read_item, replacement_of
-from codex_checkpoints.core.history.tokens import Report, calibrated, of_item
-from codex_checkpoints.core.rollout.fields import Json, object_of
-from codex_checkpoints.core.rollout.items import Tokens
-from codex_checkpoints.core.rollout.parsing import item_of
+from codex_checkpoints.core.agents.codex.history.items import read_item, replacement_of
+from codex_checkpoints.core.agents.codex.history.tokens import TokenReport, calibrated, of_item
+from codex_checkpoints.core.agents.codex.items import Tokens
+from codex_checkpoints.core.agents.codex.parsing import item_of
+from codex_checkpoints.core.fields import Json, object_of
 
 
 def session_files(folders: Sequence[str]) -> list[str]:
@@ -35,9 +35,9 @@ def session_files(folders: Sequence[str]) -> list[str]:
     )
 
 
-def windows(path: str) -> Iterator[tuple[str, list[Report]]]:
+def windows(path: str) -> Iterator[tuple[str, list[TokenReport]]]:
     """Yield the reports of each window of a session, with its folder; up to a rollback."""
-    cwd, history, reports = "", 0, list[Report]()
+    cwd, history, reports = "", 0, list[TokenReport]()
     with open(path, "rb") as file:
         for raw in file:
             try:
@@ -58,7 +58,7 @@ def windows(path: str) -> Iterator[tuple[str, list[Report]]]:
             elif payload.get("type") == "token_count":
                 usage = item_of(kind, payload, bare=False)
                 if isinstance(usage, Tokens) and usage.total and not usage.is_impossible:
-                    report = Report(history, usage.total, usage.is_estimate)
+                    report = TokenReport(history, usage.total, usage.is_estimate)
                     is_new = not reports or reports[-1].tokens != usage.total
                     reports += [report] if is_new and not report.is_estimate else []
     yield cwd, reports
@@ -87,7 +87,7 @@ def main() -> None:
     if not sys.argv[1:]:
         sys.exit("usage: bench/token_figures.py FOLDER...")
     found: dict[str, tuple[list[float], list[float]]] = {"next call": ([], []), "other": ([], [])}
-    earlier: dict[str, list[Report]] = {}
+    earlier: dict[str, list[TokenReport]] = {}
     for path in session_files(sys.argv[1:]):
         for cwd, reports in windows(path):
             cases = [("next call", reports[:at], reports[at]) for at in range(1, len(reports))]

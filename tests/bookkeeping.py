@@ -9,12 +9,12 @@ from itertools import islice
 
 from codex_checkpoints.core.compaction.records import Installed, Undone
 from codex_checkpoints.core.compaction.records import digest_of as digest_of_items
+from codex_checkpoints.core.fields import Json, list_of, load, object_of, text_of
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.core.restore.records import restores_in
-from codex_checkpoints.core.rollout.fields import Json, list_of, load, object_of, text_of
-from codex_checkpoints.service.kept import CompactionRecords
 from codex_checkpoints.service.reading.session_file import fingerprint, lines_of
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.records.operation_records import CompactionRecords
+from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.storage.records import IMPORTS, PULLS, RESTORES
 
 _SOFT = (

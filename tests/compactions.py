@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from hypothesis import strategies as st
 
+from codex_checkpoints.core.agents.codex.history.item_kinds import Past
+from codex_checkpoints.core.agents.codex.own_messages import HOW_TO_LINE, RESTORE_LINE
 from codex_checkpoints.core.checkpoint.records import (
     Artifact,
     Checkpoint,
@@ -14,9 +16,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Step,
     Task,
 )
-from codex_checkpoints.core.history.kinds import Past
-from codex_checkpoints.core.rollout.fields import texts_of
-from codex_checkpoints.core.rollout.ours import HOW_TO_LINE, RESTORE_LINE
+from codex_checkpoints.core.fields import texts_of
 from rollouts import SUMMARY_OF_CODEX
 
 Item = Mapping[str, object]

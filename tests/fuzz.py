@@ -28,16 +28,17 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import peer
 import rollouts as r
-from codex_checkpoints import protocol, wire
-from codex_checkpoints.core.checkpoint import claims
+from codex_checkpoints import wire
+from codex_checkpoints.core.checkpoint import note_rules
 from codex_checkpoints.core.checkpoint.records import Artifact, Caps, from_bytes, to_bytes
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.digest.allocation import DigestTerms
-from codex_checkpoints.core.digest.composing import digest_v1
-from codex_checkpoints.core.digest.gathering import Gathering
-from codex_checkpoints.core.portable import reading
-from codex_checkpoints.core.rollout.fields import is_list, is_object
+from codex_checkpoints.core.digest.extract import DigestExtract
+from codex_checkpoints.core.digest.render import digest_v1
+from codex_checkpoints.core.fields import is_list, is_object
+from codex_checkpoints.core.portable import pack_import
+from codex_checkpoints.doors import protocol
 from generated import EVENTS, FIELDS, ITEMS, LINES, RESPONSES
 from histories import history
 from homes import Home, thread
@@ -160,7 +161,7 @@ def lines(dice: random.Random) -> int:
             rows[at] = dumped(changed(dice, json.loads(rows[at]))) + b"\n"
     data = b"".join(rows)
     replay = Replay()
-    gathering = Gathering(replay, r.THREAD)
+    gathering = DigestExtract(replay, r.THREAD)
     replay.close(data[replay.feed(data) :])
     made = replay.checkpoint([], {})
     assert not made.facts
@@ -179,7 +180,7 @@ def lines(dice: random.Random) -> int:
     return broken
 
 
-KNOWN = claims.Known(
+KNOWN = note_rules.SessionFacts(
     task_ref="u1",
     user_refs=frozenset({"u1"}),
     call_ids=frozenset({"c1"}),
@@ -214,8 +215,8 @@ PAYLOADS: list[Any] = [
 def payloads(dice: random.Random) -> int:
     """Check a broken payload: what is accepted has evidence that this session knows."""
     data = dumped(changed(dice, dice.choice(PAYLOADS)))
-    found = claims.check(cut(dice, data) if dice.random() < 0.2 else data, KNOWN)
-    if isinstance(found, claims.Accepted):
+    found = note_rules.check(cut(dice, data) if dice.random() < 0.2 else data, KNOWN)
+    if isinstance(found, note_rules.Accepted):
         evidence: Any = found.payload["evidence"]
         known = {"file": {"a.py", "b.py"}, "tool_output": {"c1"}, "user": {"u1"}}
         assert evidence["ref"] in known[evidence["source"]], evidence
@@ -251,8 +252,8 @@ def pack() -> Any:  # noqa: ANN401 - any JSON value
 def packs(dice: random.Random) -> int:
     """Read a broken pack."""
     data = dumped(changed(dice, pack()))
-    with suppress(reading.BadPack):
-        reading.pack_in(cut(dice, data) if dice.random() < 0.2 else data)
+    with suppress(pack_import.BadPack):
+        pack_import.pack_in(cut(dice, data) if dice.random() < 0.2 else data)
     return 1
 
 

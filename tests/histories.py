@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from codex_checkpoints.core.history.items import Item
-from codex_checkpoints.core.history.rebuild import (
+from codex_checkpoints.core.agents.codex.history.items import Item
+from codex_checkpoints.core.agents.codex.history.rebuild import (
     HistoryWindow,
     Rebuild,
     RebuiltHistory,
@@ -11,9 +11,9 @@ from codex_checkpoints.core.history.rebuild import (
     history_of,
     windows_of,
 )
-from codex_checkpoints.core.history.survey import Survey
-from codex_checkpoints.core.rollout.fields import list_of, object_of
-from codex_checkpoints.core.rollout.reader import CHUNK, Place, Reader
+from codex_checkpoints.core.agents.codex.history.scan import HistoryScan
+from codex_checkpoints.core.agents.codex.reader import CHUNK, LinePlace, Reader
+from codex_checkpoints.core.fields import list_of, object_of
 
 Base = tuple[bytes, int | None]
 """A file of the chain, and the ordinal at which it is cut."""
@@ -22,8 +22,8 @@ Base = tuple[bytes, int | None]
 def history(data: bytes, *bases: Base, chunk: int = CHUNK) -> RebuiltHistory:
     """Return the history of a file, with the files below it, the oldest first."""
     chain = [*bases, (data, None)]
-    survey = Survey()
-    _feed(survey.reader, chain, Place(0, 0), chunk)
+    survey = HistoryScan()
+    _feed(survey.reader, chain, LinePlace(0, 0), chunk)
     outline = survey.outline()
     choice = choose(outline)
     rebuild = Rebuild(choice, outline)
@@ -34,13 +34,13 @@ def history(data: bytes, *bases: Base, chunk: int = CHUNK) -> RebuiltHistory:
 
 def windows(data: bytes, *bases: Base) -> tuple[HistoryWindow, ...]:
     """Return the windows of a file."""
-    survey = Survey()
-    _feed(survey.reader, [*bases, (data, None)], Place(0, 0), CHUNK)
+    survey = HistoryScan()
+    _feed(survey.reader, [*bases, (data, None)], LinePlace(0, 0), CHUNK)
     outline = survey.outline()
     return windows_of(outline, choose(outline))
 
 
-def _feed(reader: Reader, chain: Sequence[Base], start: Place, chunk: int) -> None:
+def _feed(reader: Reader, chain: Sequence[Base], start: LinePlace, chunk: int) -> None:
     for number, (data, limit) in enumerate(chain[start.file :], start.file):
         if number > start.file:
             reader.next_file(limit)

@@ -28,10 +28,10 @@ from unittest import mock
 import python
 from codex_checkpoints import assembly
 from codex_checkpoints.assembly import Assembly
-from codex_checkpoints.cli import main
+from codex_checkpoints.doors.cli import main
 from codex_checkpoints.places import Places
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.threads import ThreadManager
+from codex_checkpoints.service.sessions.threads import ThreadManager
 from codex_checkpoints.storage import file_lock
 from codex_checkpoints.storage.contract import Row
 from rollouts import Step, Writer, rollout, session, turn, user

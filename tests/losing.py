@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from codex_checkpoints.core.losses.account import Account
-from codex_checkpoints.core.losses.watched import Loss
+from codex_checkpoints.core.losses.file_activity import Loss
+from codex_checkpoints.core.losses.loss_report import LossReport
 from reading import accepted, read_with
 
 
@@ -14,7 +14,7 @@ def losses(
     pieces: Sequence[int] = (),
 ) -> tuple[Loss, ...]:
     """Return what the compactions of a file lost."""
-    return read_with(Account(accepted(updates)), data, pieces).losses()
+    return read_with(LossReport(accepted(updates)), data, pieces).losses()
 
 
 def gone(loss: Loss) -> dict[str, bool | None]:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from codex_checkpoints.service.remote.outgoing import Outgoing, outgoing
-from codex_checkpoints.service.remote.pushing import Pushed, Pusher
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.remote.push import Pushed, Pusher
+from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.storage.remote.chosen import ChosenRemote
 from codex_checkpoints.storage.remote.contract import SEGMENT, HistoryStore, Segment
 from codex_checkpoints.storage.remote.packing import SegmentStream, zstd

@@ -6,10 +6,10 @@ from typing import Any
 
 from codex_checkpoints.core.checkpoint.records import to_json
 from codex_checkpoints.core.restore.events import RestoreMode
-from codex_checkpoints.service.marking import Markers
-from codex_checkpoints.service.restore.planning import RestoreParams
-from codex_checkpoints.service.restore.restoring import RestoreResult, Restoring
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.markers import Markers
+from codex_checkpoints.service.restore.plan import RestoreParams
+from codex_checkpoints.service.restore.restore import RestoreResult, Restoring
+from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.storage import records
 from homes import Home, thread
 from rollouts import (

@@ -6,8 +6,10 @@ from attrs import evolve
 from hypothesis import strategies as st
 
 from checkpoints import CHECKPOINTS, HASHES, LONG, URIS, WORDS
+from codex_checkpoints.core.agents.codex.items import Outcome
+from codex_checkpoints.core.agents.codex.own_messages import DIGEST_LINE
 from codex_checkpoints.core.checkpoint.records import Caps, Checkpoint, Plan
-from codex_checkpoints.core.digest.records import Check, Gathered, Where
+from codex_checkpoints.core.digest.records import Check, DigestSource, RecordPlace
 from codex_checkpoints.core.restore.pack import (
     HEADINGS,
     TITLE,
@@ -29,8 +31,6 @@ from codex_checkpoints.core.restore.references import (
     References,
     SystemArtifact,
 )
-from codex_checkpoints.core.rollout.items import Outcome
-from codex_checkpoints.core.rollout.ours import DIGEST_LINE
 
 SOURCE = "01a1f865-0000-7000-8000-000000000001"
 BRANCH = "01a1f865-0000-7000-8000-000000000002"
@@ -148,14 +148,14 @@ MESSAGES = st.lists(
 )
 COMMANDS = st.builds(
     Check,
-    st.integers(0, 999).map(lambda seq: Where(None, seq)),
+    st.integers(0, 999).map(lambda seq: RecordPlace(None, seq)),
     LONG,
     WORDS,
     st.builds(Outcome, st.booleans(), st.none() | st.integers(-1, 255)),
     st.integers(0, 3),
 )
 GATHERED = st.builds(
-    Gathered,
+    DigestSource,
     ended=st.sampled_from([None, "answered", "aborted", "failed", "open"]),
     checks=st.lists(COMMANDS, max_size=20, unique_by=lambda check: check.where.seq).map(tuple),
     edits=st.integers(0, 3),

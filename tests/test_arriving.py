@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 import rollouts as r
 import updates
 from codex_checkpoints.assembly import Assembly
-from codex_checkpoints.service.details import detail_of
-from codex_checkpoints.service.following import Follower
 from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.sessions.details import detail_of
+from codex_checkpoints.service.sessions.session_watcher import SessionWatcher
 from homes import Home, more, thread
 
 SESSIONS = range(1, 6)
@@ -92,7 +92,7 @@ def test_sessions_that_arrive_in_any_order_are_at_last_as_if_read_at_once(
         for number in (1, 4):
             home.remember([updates.fact("noted", seq=3, turn="t1")], number)
         with home.house() as house:
-            follower = Follower(house.sessions)
+            follower = SessionWatcher(house.sessions)
             follower.begin()
             for number, segment, end in parts(dice, whole):
                 path = home.put(whole[number, segment][:end], number, segment=segment)

@@ -11,16 +11,16 @@ import rollouts as r
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.core.restore.pack_items import Ancestor
 from codex_checkpoints.core.restore.records import Restore
-from codex_checkpoints.operations.compactions import outside
-from codex_checkpoints.service.compaction.compacting import Compacting
-from codex_checkpoints.service.compaction.request import Request
-from codex_checkpoints.service.lineages import lineage
-from codex_checkpoints.service.losing import losses_of
-from codex_checkpoints.service.marking import Markers
-from codex_checkpoints.service.restore.planning import RestoreParams
-from codex_checkpoints.service.restore.restoring import RestoreResult, Restoring
-from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.windows import outline, windows_in
+from codex_checkpoints.operations.compaction import outside
+from codex_checkpoints.service.compaction.compact import Compacting
+from codex_checkpoints.service.compaction.request import CompactionRequest
+from codex_checkpoints.service.history.compaction_losses import losses_of
+from codex_checkpoints.service.history.lineages import lineage
+from codex_checkpoints.service.history.windows import outline, windows_in
+from codex_checkpoints.service.markers import Markers
+from codex_checkpoints.service.restore.plan import RestoreParams
+from codex_checkpoints.service.restore.restore import RestoreResult, Restoring
+from codex_checkpoints.service.sessions.sessions import Sessions
 from homes import Home, more, thread
 
 MODES: tuple[RestoreMode, ...] = ("soft", "hard")
@@ -60,7 +60,7 @@ def restored(
 
 
 def into_new(sessions: Sessions, session_id: str) -> str:
-    done = Compacting(sessions, outside({})).compact(Request(session_id, into="new"))
+    done = Compacting(sessions, outside({})).compact(CompactionRequest(session_id, into="new"))
     assert done.session_id is not None
     return done.session_id
 

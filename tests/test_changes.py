@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import rollouts as r
-from codex_checkpoints.service.changes import ChangesParams, FileChange, changes
+from codex_checkpoints.service.history.changes import ChangesParams, FileChange, changes
 from homes import Home, refusal, thread
 
 V1, V2, V3 = "x\nb\n", "y\nb\n", "y\nc\n"

@@ -20,11 +20,11 @@ from unittest import mock
 import pytest
 
 from codex_checkpoints import __version__
-from codex_checkpoints.cli import COMMANDS as TABLE
-from codex_checkpoints.cli import main
-from codex_checkpoints.presentation.terminal import Bar, columns
-from codex_checkpoints.service.reading.catalogue import Progress
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.doors.cli import COMMANDS as TABLE
+from codex_checkpoints.doors.cli import main
+from codex_checkpoints.doors.pages.terminal import Bar, columns
+from codex_checkpoints.service.reading.session_index import IndexProgress
+from codex_checkpoints.service.sessions.sessions import Sessions
 from homes import (
     WAIT,
     Home,
@@ -264,7 +264,7 @@ def test_only_serve_loads_pygls(home: Home) -> None:
 
 def test_command_table_names_every_command_of_its_modules() -> None:
     for name, command in TABLE.items():
-        module = importlib.import_module(f"codex_checkpoints.cli.{command.module}")
+        module = importlib.import_module(f"codex_checkpoints.doors.cli.{command.module}")
         source = inspect.getsource(module)
         assert f'"{name}"' in source
 
@@ -278,8 +278,10 @@ def test_help_imports_no_module_of_a_command() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     loaded = done.stderr.decode().split()
 
-    assert "codex_checkpoints.cli" in loaded
-    assert {f"codex_checkpoints.cli.{each.module}" for each in TABLE.values()}.isdisjoint(loaded)
+    assert "codex_checkpoints.doors.cli" in loaded
+    assert {f"codex_checkpoints.doors.cli.{each.module}" for each in TABLE.values()}.isdisjoint(
+        loaded
+    )
 
 
 # --- show and view -------------------------------------------------------------------------------
@@ -1133,7 +1135,7 @@ def test_columns_counts_more_than_the_terminal_and_a_terminal_may_not_know_its_w
 
 def test_a_progress_bar_fits_a_terminal() -> None:
     drawn = io.StringIO()
-    Bar(drawn).show(Progress(3, 4000, 10, 4000, frozenset()))
+    Bar(drawn).show(IndexProgress(3, 4000, 10, 4000, frozenset()))
 
     assert columns(drawn.getvalue().lstrip("\r")) < 80
     assert drawn.getvalue().endswith("3/4000")

@@ -17,24 +17,24 @@ import pytest
 import rollouts as r
 from codex_checkpoints.assembly import put_forks_away
 from codex_checkpoints.codex.app_server import run
+from codex_checkpoints.core.agents.codex.history.item_kinds import kind_of
+from codex_checkpoints.core.agents.codex.history.tokens import of_items
+from codex_checkpoints.core.agents.codex.own_messages import DIGEST_LINE
 from codex_checkpoints.core.checkpoint.records import Checkpoint, from_bytes
 from codex_checkpoints.core.compaction.records import Installed, Into, Undone, digest_of, record_of
-from codex_checkpoints.core.history.kinds import kind_of
-from codex_checkpoints.core.history.tokens import of_items
-from codex_checkpoints.core.rollout.fields import texts_of
-from codex_checkpoints.core.rollout.ours import DIGEST_LINE
-from codex_checkpoints.service.compaction.compacting import Compacting
-from codex_checkpoints.service.compaction.installing import Undoing
-from codex_checkpoints.service.compaction.request import HookRunner, Request
-from codex_checkpoints.service.deleting import delete
-from codex_checkpoints.service.details import detail_of
-from codex_checkpoints.service.digests import Digests
-from codex_checkpoints.service.history import Histories
-from codex_checkpoints.service.losing import losses_of
+from codex_checkpoints.core.fields import texts_of
+from codex_checkpoints.service.compaction.compact import Compacting
+from codex_checkpoints.service.compaction.install import Undoing
+from codex_checkpoints.service.compaction.request import CompactionRequest, HookRunner
+from codex_checkpoints.service.history.compaction_losses import losses_of
+from codex_checkpoints.service.history.digests import Digests
+from codex_checkpoints.service.history.resumed_history import Histories
+from codex_checkpoints.service.history.timelines import timeline
+from codex_checkpoints.service.history.windows import windows_in
 from codex_checkpoints.service.notes import Notes
-from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.timelines import timeline
-from codex_checkpoints.service.windows import windows_in
+from codex_checkpoints.service.sessions.deletion import delete
+from codex_checkpoints.service.sessions.details import detail_of
+from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.storage import records as stamps
 from homes import Home, go_on, just_written, more, refusal, snapshot, thread
 from peer import Peer
@@ -98,8 +98,8 @@ def compacting(sessions: Sessions) -> Compacting:
     return Compacting(sessions, OUTSIDE)
 
 
-def asked(into: Into = "new", **more: Any) -> Request:  # noqa: ANN401 - its fields
-    return Request(thread(1), into=into, **more)
+def asked(into: Into = "new", **more: Any) -> CompactionRequest:  # noqa: ANN401 - its fields
+    return CompactionRequest(thread(1), into=into, **more)
 
 
 def shown(sessions: Sessions, session_id: str) -> Checkpoint:
@@ -317,7 +317,7 @@ def test_a_compaction_of_a_compaction_holds_one_handoff(
 ) -> None:
     source, sizes = thread(1), []
     for round_ in range(3):
-        done = compacting(sessions).compact(Request(source))
+        done = compacting(sessions).compact(CompactionRequest(source))
         source = str(done.session_id)
         sizes.append(done.tokens_after)
         kinds = [kind_of(item) for item in done.replacement]
@@ -634,14 +634,14 @@ SHORT_WINDOW = r.rollout(
         (work(), asked(placement="whenever"), "unsupported_placement"),
         (work(), asked(strategy="codex"), "codex_not_found"),
         (work(), asked(strategy="magic"), "invalid_payload"),
-        (work(), Request(thread(9)), "unknown_session"),
+        (work(), CompactionRequest(thread(9)), "unknown_session"),
         (b"\x00" * 10, asked(), "missing_context"),
         (BASELESS, asked(), "unreadable_source"),
-        (work(), Request("/tmp/elsewhere.jsonl"), "unreadable_source"),
+        (work(), CompactionRequest("/tmp/elsewhere.jsonl"), "unreadable_source"),
     ],
 )
 def test_what_is_refused_writes_nothing(
-    home: Home, data: bytes, request_: Request, code: str
+    home: Home, data: bytes, request_: CompactionRequest, code: str
 ) -> None:
     home.put(data)
     with home.house() as house:

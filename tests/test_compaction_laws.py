@@ -6,17 +6,17 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from checkpoints import CAPS, CHECKPOINTS
+from codex_checkpoints.core.agents.codex.history.item_kinds import Past, kind_of, plain_message
+from codex_checkpoints.core.agents.codex.history.rebuild import paired
+from codex_checkpoints.core.agents.codex.history.tokens import of_items
+from codex_checkpoints.core.agents.codex.history.windows import begun
 from codex_checkpoints.core.checkpoint.records import Caps, Checkpoint
 from codex_checkpoints.core.checkpoint.view import view_v1
-from codex_checkpoints.core.compaction.adopting import filtered
-from codex_checkpoints.core.compaction.building import Declined, Replacement, Terms, build, place
+from codex_checkpoints.core.compaction.adoption import filtered
 from codex_checkpoints.core.compaction.handoff import HOW_TO
-from codex_checkpoints.core.compaction.installed import compacted
-from codex_checkpoints.core.history.kinds import Past, kind_of, plain_message
-from codex_checkpoints.core.history.rebuild import paired
-from codex_checkpoints.core.history.tokens import of_items
-from codex_checkpoints.core.history.windows import begun
-from codex_checkpoints.core.rollout.fields import list_of, texts_of
+from codex_checkpoints.core.compaction.replacement import Declined, Replacement, Terms, build, place
+from codex_checkpoints.core.compaction.replacement_lines import compacted
+from codex_checkpoints.core.fields import list_of, texts_of
 from compactions import (
     CHECKPOINT,
     ENVIRONMENT,

@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 
 import rollouts as r
+from codex_checkpoints.core.agents.codex.history.item_kinds import kind_of
+from codex_checkpoints.core.agents.codex.own_messages import DIGEST_LINE
 from codex_checkpoints.core.checkpoint.records import from_bytes
 from codex_checkpoints.core.compaction.records import Into
-from codex_checkpoints.core.history.kinds import kind_of
-from codex_checkpoints.core.rollout.fields import texts_of
-from codex_checkpoints.core.rollout.ours import DIGEST_LINE
-from codex_checkpoints.operations.compactions import outside
-from codex_checkpoints.service.compaction.compacting import Compacting
-from codex_checkpoints.service.compaction.request import Compacted, Request
-from codex_checkpoints.service.history import Histories
+from codex_checkpoints.core.fields import texts_of
+from codex_checkpoints.operations.compaction import outside
+from codex_checkpoints.service.compaction.compact import Compacting
+from codex_checkpoints.service.compaction.request import Compacted, CompactionRequest
+from codex_checkpoints.service.history.resumed_history import Histories
 from codex_checkpoints.service.notes import Notes
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.sessions.sessions import Sessions
 from homes import Home, thread
 from long_session import LAST, SUMMARY, long_session
 
@@ -25,7 +25,9 @@ HOOKS = ("preCompact", "postCompact")
 
 
 def compact(sessions: Sessions, into: Into = "new") -> Compacted:
-    return Compacting(sessions, outside({})).compact(Request(thread(1), into=into, force=True))
+    return Compacting(sessions, outside({})).compact(
+        CompactionRequest(thread(1), into=into, force=True)
+    )
 
 
 def texts(done: Compacted) -> list[str]:

@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 
 from codex_checkpoints.codex import config, file_edit, hooks, program
 from codex_checkpoints.codex.entries import HOOKS, Entries, handlers_of, ours_in
-from codex_checkpoints.operations.connecting import folders
-from codex_checkpoints.service.connect import connecting
-from codex_checkpoints.service.connect.connecting import Connector
+from codex_checkpoints.operations.connect import folders
+from codex_checkpoints.service.connect import codex_config
+from codex_checkpoints.service.connect.codex_config import Connector
 from codex_checkpoints.service.connect.status import HOW_TO_TRUST, Connection, Done
 from codex_checkpoints.service.refusal import Refusal
 from homes import Home, chat
@@ -78,11 +78,11 @@ def path(home: Path) -> Path:
 
 
 def connect(home: Path, wanted: Entries = WANTED) -> tuple[Done, ...]:
-    return connecting.put_in(connecting.plan(str(home), wanted))
+    return codex_config.put_in(codex_config.plan(str(home), wanted))
 
 
 def disconnect(home: Path) -> tuple[Done, ...]:
-    return connecting.take_out(connecting.removal(str(home)))
+    return codex_config.take_out(codex_config.removal(str(home)))
 
 
 def tree(home: Path) -> dict[str, bytes]:
@@ -350,7 +350,7 @@ def test_a_file_that_cannot_be_edited_safely_is_left(
 
 def test_without_a_codex_home_nothing_is_made_and_one_has_to_be_chosen(tmp_path: Path) -> None:
     with pytest.raises(Refusal, match="no Codex home") as caught:
-        connecting.plan(str(tmp_path / "none"), WANTED)
+        codex_config.plan(str(tmp_path / "none"), WANTED)
 
     assert caught.value.code == "codex_not_found"
     assert [(door.problem, door.next) for door in look(tmp_path / "none").doors] == [
@@ -507,7 +507,7 @@ def test_a_hooks_file_with_ours_that_no_longer_parses_is_named(home: Path) -> No
     path.write_text(path.read_text()[:-1])
 
     with pytest.raises(Refusal, match=r"hooks\.json") as caught:
-        connecting.removal(str(home))
+        codex_config.removal(str(home))
 
     assert caught.value.code == "unreadable_source"
 
@@ -592,11 +592,11 @@ def test_a_link_that_leads_nowhere_and_a_pipe_are_left(
 
 def test_a_change_between_looking_and_writing_is_noticed(home: Path, path: Path) -> None:
     path.write_text("a = 1\n")
-    changes = connecting.plan(str(home), WANTED)
+    changes = codex_config.plan(str(home), WANTED)
     path.write_text("a = 2\n")
 
     with pytest.raises(Refusal, match="meanwhile") as caught:
-        connecting.put_in(changes)
+        codex_config.put_in(changes)
 
     assert caught.value.code == "conflict"
     assert path.read_text() == "a = 2\n"
@@ -606,12 +606,12 @@ def test_a_change_between_looking_and_writing_is_noticed(home: Path, path: Path)
 def test_a_diff_shows_what_comes_and_nothing_of_what_stays(home: Path, path: Path) -> None:
     path.write_text('key = "a secret of somebody"')
 
-    (change,) = connecting.plan(str(home), WANTED)
+    (change,) = codex_config.plan(str(home), WANTED)
 
     assert "+[mcp_servers.codex-checkpoints]" in change.done().diff.splitlines()
     assert "secret" not in change.done().diff
-    connecting.put_in((change,))
-    (back,) = connecting.removal(str(home))
+    codex_config.put_in((change,))
+    (back,) = codex_config.removal(str(home))
     assert "-[mcp_servers.codex-checkpoints]" in back.done().diff.splitlines()
     assert "secret" not in back.done().diff
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bookkeeping import faults
-from codex_checkpoints.service.deleting import delete
 from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.sessions.deletion import delete
 from homes import Home, go_on, on_a_terminal, refusal, thread
 from peer import Peer
 from restores import put

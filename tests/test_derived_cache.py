@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import rollouts as r
-from codex_checkpoints.core.history.items import user_message
-from codex_checkpoints.service.digests import Digests
-from codex_checkpoints.service.losing import losses_of
-from codex_checkpoints.service.reading.pace import Pace
+from codex_checkpoints.core.agents.codex.history.items import user_message
+from codex_checkpoints.service.history.compaction_losses import losses_of
+from codex_checkpoints.service.history.digests import Digests
+from codex_checkpoints.service.progress import Progress
 from homes import Home, cached_value, more, thread
 from reading import reads
 
@@ -230,7 +230,7 @@ def test_of_a_session_that_goes_while_it_is_read_nothing_is_kept(home: Home, nam
     path, archived = home.path(), home.path(archived=True)
     with home.house() as house:
         house.sessions.open(thread(1))
-        pace, catalogue = Pace(), house.sessions.catalogue
+        pace, catalogue = Progress(), house.sessions.catalogue
 
         def goes() -> None:
             if path.exists():

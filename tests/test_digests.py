@@ -8,7 +8,7 @@ import pytest
 
 import rollouts as r
 from codex_checkpoints.core.compaction.handoff import bundle
-from codex_checkpoints.service.digests import Digests
+from codex_checkpoints.service.history.digests import Digests
 from homes import Home, go_on, refusal, thread
 from peer import Peer
 from test_mcp import result

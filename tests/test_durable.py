@@ -11,7 +11,7 @@ from types import FrameType, ModuleType
 
 import pytest
 
-from codex_checkpoints.storage import durable, file_lock
+from codex_checkpoints.storage import atomic_files, file_lock
 from codex_checkpoints.storage.records import Records
 from rollouts import THREAD
 
@@ -25,26 +25,26 @@ def path(tmp_path: Path) -> Iterator[Path]:
 
 
 def write(path: Path) -> None:
-    with durable.temporary_file(str(path), (b"all",), 0o600):
+    with atomic_files.temporary_file(str(path), (b"all",), 0o600):
         path.rename(path.with_name("a"))
 
 
 def test_what_is_being_written_is_not_cleared_and_what_was_left_is(path: Path) -> None:
-    with durable.temporary_file(str(path), (), 0o600):
-        assert not durable.clear(str(path))
+    with atomic_files.temporary_file(str(path), (), 0o600):
+        assert not atomic_files.clear(str(path))
 
-    assert durable.clear(str(path))
-    assert not durable.clear(str(path))
+    assert atomic_files.clear(str(path))
+    assert not atomic_files.clear(str(path))
 
 
 def test_a_block_that_fails_takes_its_file_with_it(path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), durable.temporary_file(str(path), (b"all",), 0o600):
+    with pytest.raises(ZeroDivisionError), atomic_files.temporary_file(str(path), (b"all",), 0o600):
         raise ZeroDivisionError
 
 
 WAYS: list[Callable[[str], object]] = [
-    lambda path: durable.replace(path, b"new"),
-    lambda path: durable.publish(path, [b"new"]),
+    lambda path: atomic_files.replace(path, b"new"),
+    lambda path: atomic_files.publish(path, [b"new"]),
 ]
 
 
@@ -83,8 +83,8 @@ def test_a_file_of_this_name_is_not_touched_and_a_link_not_followed(path: Path) 
     target.write_bytes(b"another's")
     path.symlink_to(target)
 
-    assert not durable.clear(str(path))
-    with pytest.raises(FileExistsError), durable.temporary_file(str(path), (), 0o600):
+    assert not atomic_files.clear(str(path))
+    with pytest.raises(FileExistsError), atomic_files.temporary_file(str(path), (), 0o600):
         pass
 
     assert path.read_bytes() == target.read_bytes() == b"another's"
@@ -125,12 +125,12 @@ def test_without_locks_files_are_written_and_age_tells_what_was_left(
     write(path)
     path.with_name("a").unlink()
     path.write_bytes(b"part")
-    assert not durable.clear(str(path))
+    assert not atomic_files.clear(str(path))
     os.utime(path, (HOUR_AGO, HOUR_AGO))
-    assert durable.clear(str(path))
+    assert atomic_files.clear(str(path))
 
 
-@pytest.mark.parametrize(("where", "name"), [(durable, "make_folder"), (os, "mkdir")])
+@pytest.mark.parametrize(("where", "name"), [(atomic_files, "make_folder"), (os, "mkdir")])
 def test_a_folder_that_another_process_removes_as_an_empty_one_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: ModuleType, name: str
 ) -> None:
@@ -143,7 +143,7 @@ def test_a_folder_that_another_process_removes_as_an_empty_one_is_made_again(
             os.rmdir(folder)
 
     monkeypatch.setattr(where, name, removed)
-    with durable.held(str(tmp_path / "restoring" / "one.jsonl")) as journal:
+    with atomic_files.held(str(tmp_path / "restoring" / "one.jsonl")) as journal:
         journal.append({})
 
     records = Records(str(tmp_path / "state"))
@@ -156,4 +156,4 @@ def test_what_cannot_be_made_is_refused_at_last(tmp_path: Path) -> None:
         raise FileNotFoundError
 
     with pytest.raises(FileNotFoundError):
-        durable.in_folder(str(tmp_path / "a" / "b"), never)
+        atomic_files.in_folder(str(tmp_path / "a" / "b"), never)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codex_checkpoints.codex import file_edit
-from codex_checkpoints.storage import durable
+from codex_checkpoints.storage import atomic_files
 from codex_checkpoints.storage.records import Records
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="folders are not flushed there")
@@ -67,17 +67,17 @@ def plain(calls: Calls) -> Calls:
 
 
 def appended(path: str, line: object) -> None:
-    with durable.held(path) as journal:
+    with atomic_files.held(path) as journal:
         journal.append(line)
 
 
 WAYS: list[tuple[Callable[[str], object], str]] = [
-    (lambda path: durable.replace(path, b"new"), "replace"),
-    (lambda path: durable.publish(path, [b"new"]), "link"),
+    (lambda path: atomic_files.replace(path, b"new"), "replace"),
+    (lambda path: atomic_files.publish(path, [b"new"]), "link"),
 ]
 APPENDING: list[Callable[[str], object]] = [
     lambda path: appended(path, {"a": 1}),
-    lambda path: durable.append_line(path, b"{}"),
+    lambda path: atomic_files.append_line(path, b"{}"),
 ]
 
 
@@ -109,7 +109,7 @@ def test_the_folder_is_flushed_behind_the_first_line_of_a_file_and_never_again(
 def test_a_folder_that_is_made_for_a_file_is_flushed_into_the_one_above(
     folder: Path, calls: Calls
 ) -> None:
-    durable.make_folder(str(folder / "new" / "newer"))
+    atomic_files.make_folder(str(folder / "new" / "newer"))
 
     assert calls == [("fsync", "folder"), ("fsync", "new")]
 
@@ -169,14 +169,14 @@ def test_a_full_disk_is_one_error_whatever_it_took(
     monkeypatch.setattr(os, "write", full)
 
     for write_it in (
-        lambda: durable.replace(str(folder / "old"), b"newer"),
-        lambda: durable.publish(str(folder / "new"), [b"newer"]),
+        lambda: atomic_files.replace(str(folder / "old"), b"newer"),
+        lambda: atomic_files.publish(str(folder / "new"), [b"newer"]),
         lambda: appended(str(folder / "lines"), "newer"),
     ):
         left = room
         with (
-            pytest.raises(durable.StorageError, match="No space left on device"),
-            durable.storage_errors(),
+            pytest.raises(atomic_files.StorageError, match="No space left on device"),
+            atomic_files.storage_errors(),
         ):
             write_it()
 

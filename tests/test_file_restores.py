@@ -18,10 +18,10 @@ import pytest
 import rollouts as r
 from codex_checkpoints import assembly
 from codex_checkpoints.places import Places
-from codex_checkpoints.service import file_restores
-from codex_checkpoints.service.file_restores import FilesParams, UndoFilesParams
-from codex_checkpoints.service.file_writes import FilesWork
-from codex_checkpoints.storage import durable, project_files, safety_copies
+from codex_checkpoints.service.files import restores
+from codex_checkpoints.service.files.restores import FilesParams, UndoFilesParams
+from codex_checkpoints.service.files.writes import FilesWork
+from codex_checkpoints.storage import atomic_files, project_files, safety_copies
 from codex_checkpoints.storage.safety_copies import SafetyCopies
 from core.test_files_plan import BEFORE, difference
 from homes import Home, go_on, refusal, thread, without_rights
@@ -137,7 +137,7 @@ def test_the_answer_says_which_files_were_written_and_why_others_were_left(
 def test_a_preview_has_the_texts_of_named_files_alone(home: Home):
     with home.house() as house:
         asked = FilesParams(thread(1), "1", files=("a.py",), texts=True)
-        plan = file_restores.preview(house.sessions, asked)
+        plan = restores.preview(house.sessions, asked)
 
     found = {row.path: (row.before, row.after) for row in plan.rows}
     assert found == {"a.py": (AFTER, BEFORE), EMOJI: (None, None), "src/gone.py": (None, None)}
@@ -199,7 +199,7 @@ def test_a_file_that_changes_meanwhile_stays_and_the_others_are_written(
 ):
     meanwhile(lambda: (project / "a.py").write_text("mine\n"), monkeypatch)
     with home.house() as house:
-        done = file_restores.restore(house.sessions, FilesParams(thread(1), "1"))
+        done = restores.restore(house.sessions, FilesParams(thread(1), "1"))
 
     found = {row.path: row for row in done.rows}
     assert (found["a.py"].written, found[EMOJI].written) == (False, True)
@@ -214,7 +214,7 @@ def test_a_link_that_is_swapped_in_is_not_followed(
     other.mkdir()
     meanwhile(lambda: (project / "src").symlink_to(other), monkeypatch)
     with home.house() as house:
-        done = file_restores.restore(house.sessions, FilesParams(thread(1), "1"))
+        done = restores.restore(house.sessions, FilesParams(thread(1), "1"))
 
     assert not {row.path: row for row in done.rows}["src/gone.py"].written
     assert [*other.iterdir()] == []
@@ -274,7 +274,7 @@ def test_a_killed_restore_leaves_each_file_old_or_new_and_is_recorded_by_the_nex
         patch.setattr(project_files, "put", killed(project_files.put))
         patch.setattr(FilesWork, "record", killed(FilesWork.record))
         try:
-            file_restores.restore(house.sessions, FilesParams(thread(1), "1"))
+            restores.restore(house.sessions, FilesParams(thread(1), "1"))
             ended = True
         except Killed:
             ended = False
@@ -302,7 +302,7 @@ def test_a_file_that_the_full_disk_does_not_take_stays_and_no_part_of_it_is_left
     before = snapshot(project)
     with monkeypatch.context() as patch, home.house() as house:
         patch.setattr(os, "fchmod", full)
-        done = file_restores.restore(house.sessions, FilesParams(thread(1), "1"))
+        done = restores.restore(house.sessions, FilesParams(thread(1), "1"))
 
     assert done.operation_id is None
     assert {row.why for row in done.rows} == {"left as it is: No space left on device"}
@@ -343,9 +343,9 @@ def test_without_a_safety_copy_nothing_is_written(
 ):
     before = snapshot(project)
     with monkeypatch.context() as patch, home.house() as house:
-        patch.setattr(durable, "publish", full)
+        patch.setattr(atomic_files, "publish", full)
         params = FilesParams(thread(1), "1")
-        refused = refusal(lambda: file_restores.restore(house.sessions, params))
+        refused = refusal(lambda: restores.restore(house.sessions, params))
 
     assert refused.code == "storage_error"
     assert snapshot(project) == before
@@ -399,9 +399,9 @@ def test_old_copies_go_first(home: Home, monkeypatch: pytest.MonkeyPatch):
     home.json("undo-restore-files", first["operationId"])
     monkeypatch.setattr(safety_copies, "MOST_BYTES", 0)
     with home.house() as house:
-        file_restores.restore(house.sessions, FilesParams(thread(1), "1", files=("a.py",)))
+        restores.restore(house.sessions, FilesParams(thread(1), "1", files=("a.py",)))
         undo = UndoFilesParams(first["operationId"])
-        gone = file_restores.undo(house.sessions, undo).rows[0]
+        gone = restores.undo(house.sessions, undo).rows[0]
 
     assert (gone.state, gone.why) == ("unknown", "its safety copy is gone")
 
@@ -543,7 +543,7 @@ def texts_in(home: Home) -> dict[str, tuple[str | None, str | None]]:
     house = assembly.assemble(where, environment=home.environment())
     with contextlib.closing(house.sessions) as sessions:
         sessions.refresh()
-        plan = file_restores.preview(sessions, FilesParams(thread(1), "1", texts=True))
+        plan = restores.preview(sessions, FilesParams(thread(1), "1", texts=True))
     assert {(row.state, row.offered, row.hash_then) for row in plan.rows} == {
         ("new_or_replaced", False, None)
     }

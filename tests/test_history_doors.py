@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from codex_checkpoints.service.history import Histories
-from codex_checkpoints.service.windows import windows_in
+from codex_checkpoints.service.history.resumed_history import Histories
+from codex_checkpoints.service.history.windows import windows_in
 from homes import Home, more, refusal, thread
 from peer import Peer
 from rollouts import (

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from codex_checkpoints import assembly, wire
-from codex_checkpoints.operations.histories import history
+from codex_checkpoints.operations.history import history
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.places import Places
 

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 import python
 import rollouts as r
-from codex_checkpoints import assembly, hook
+from codex_checkpoints import assembly
 from codex_checkpoints.core.compaction.handoff import (
     COMPACTION,
     bundle,
@@ -31,13 +31,14 @@ from codex_checkpoints.core.compaction.handoff import (
     last_bundle,
     shows,
 )
+from codex_checkpoints.doors import hook
 from codex_checkpoints.places import Places
-from codex_checkpoints.service import digests, standing
 from codex_checkpoints.service.connect.hook_calls import Call
-from codex_checkpoints.service.connect.hooking import Hooking
-from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.connect.hook_handler import HookHandler
+from codex_checkpoints.service.history import current_window, digests
+from codex_checkpoints.service.history.current_window import window_of
+from codex_checkpoints.service.history.resumed_history import Histories
 from codex_checkpoints.service.reading.session_file import bytes_between
-from codex_checkpoints.service.standing import window_of
 from codex_checkpoints.storage import index
 from codex_checkpoints.storage.contract import RolloutReader
 from homes import WAIT, Home, cached_value, more, refusal, snapshot, thread
@@ -786,7 +787,7 @@ def test_a_checkpoint_that_cannot_be_stored_is_told_before_a_compaction(home: Ho
     told = Call("PreCompact", SESSION, str(home.path()), "auto")
 
     with home.house() as house:
-        hooking = Hooking(house.sessions)
+        hooking = HookHandler(house.sessions)
         assert refusal(lambda: hooking.answer(told)).code == "storage_error"
 
 
@@ -826,7 +827,7 @@ STEPS = st.one_of(
 def test_the_end_of_a_session_tells_what_the_whole_of_it_would(form: r.Form, steps: list[r.Step]):
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         home = Home(Path(folder))
-        patched.setattr(standing, "_LONG", 0)
+        patched.setattr(current_window, "_LONG", 0)
         for so_far in (steps[: len(steps) // 2], steps):  # what a search found is kept for the next
             home.put(r.rollout(begun(form), r.turn(r.user("Mend it.")), *so_far))
             with home.house() as house:
@@ -846,7 +847,7 @@ def test_where_the_window_begins_is_not_searched_for_twice_in_the_same_bytes(hom
     def look() -> None:
         with home.house() as house, pytest.MonkeyPatch.context() as patched:
             row = house.sessions.find(SESSION)
-            patched.setattr(standing, "bytes_between", counted)
+            patched.setattr(current_window, "bytes_between", counted)
             window_of(house.sessions, row, VIEWS["A"])
 
     def counted(reader: RolloutReader, path: str, start: int, end: int) -> bytes:
@@ -865,7 +866,7 @@ def resumed(home: Home, state: Path) -> str | None:
     """Return what a session is given on a resume, by a process with this state folder."""
     house = assembly.assemble(Places(str(home.root), str(state)))
     try:
-        hooking = Hooking(house.sessions)
+        hooking = HookHandler(house.sessions)
         return hooking.answer(Call("SessionStart", SESSION, str(home.path()), "resume")).text
     finally:
         house.sessions.close()
@@ -902,7 +903,7 @@ def check_every_step(form: r.Form, steps: list[r.Step], near: int | None) -> Non
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         home = Home(Path(folder))
         for count in range(len(steps) + 1):
-            patched.setattr(standing, "_LONG", 0)
+            patched.setattr(current_window, "_LONG", 0)
             data = r.rollout(begun(form), TURN, *steps[:count])
             path = home.put(data)
             anew = Path(folder, f"anew-{count}")

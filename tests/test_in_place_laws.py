@@ -8,10 +8,10 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import rollouts as r
-from codex_checkpoints.service.compaction.installing import Undoing
-from codex_checkpoints.service.details import detail_of
+from codex_checkpoints.service.compaction.install import Undoing
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.sessions.details import detail_of
+from codex_checkpoints.service.sessions.sessions import Sessions
 from generated import Shown, sessions
 from homes import Home, thread
 from test_compacting import (

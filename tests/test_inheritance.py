@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import updates
-from codex_checkpoints.service.details import detail_of
-from codex_checkpoints.service.following import Changed, Follower
 from codex_checkpoints.service.notes import Notes
+from codex_checkpoints.service.sessions.details import detail_of
+from codex_checkpoints.service.sessions.session_watcher import Changed, SessionWatcher
 from homes import Home, refusal, thread
 from rollouts import Step, based_on, rollout, session, turn, user
 
@@ -252,7 +252,7 @@ def test_a_list_counts_the_suspect_facts_that_were_inherited(home: Home):
 
 def test_a_follower_tells_of_the_fork_when_its_base_remembers_more(home: Home):
     with home.house() as house:
-        follower = Follower(house.sessions)
+        follower = SessionWatcher(house.sessions)
         follower.begin()
         path = home.remember([updates.fact("below", seq=3, turn="t1")])
         follower.mark(str(path))

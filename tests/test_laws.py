@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import rollouts as r
 from checkpoints import CAPS, CHECKPOINTS, LIMITS, places_in
+from codex_checkpoints.core.agents.codex import reader
 from codex_checkpoints.core.checkpoint.records import (
     MAX_URI_CHARS,
     BadCheckpoint,
@@ -27,7 +28,6 @@ from codex_checkpoints.core.checkpoint.records import (
 )
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.view import view_v1
-from codex_checkpoints.core.rollout import reader
 from generated import (
     SPELLINGS,
     TEXTS,

@@ -11,11 +11,11 @@ from attrs import asdict
 
 import rollouts as r
 from codex_checkpoints.assembly import Assembly
-from codex_checkpoints.service.details import detail_of
 from codex_checkpoints.service.doctor import diagnose
-from codex_checkpoints.service.following import Follower
 from codex_checkpoints.service.reading.session_file import SessionFile
-from codex_checkpoints.service.summaries import SessionSummary
+from codex_checkpoints.service.sessions.details import detail_of
+from codex_checkpoints.service.sessions.session_watcher import SessionWatcher
+from codex_checkpoints.service.sessions.summaries import SessionSummary
 from homes import Home, chat, go_on, thread
 from peer import Peer
 from reading import compressed
@@ -232,7 +232,7 @@ READERS: dict[str, Callable[[Assembly], object]] = {
     "show": lambda house: house.sessions.show(thread(1)),
     "detail": lambda house: detail_of(house.sessions, thread(1)),
     "read": lambda house: house.sessions.read_all(),
-    "follow": lambda house: Follower(house.sessions).begin(),
+    "follow": lambda house: SessionWatcher(house.sessions).begin(),
     "doctor": lambda house: diagnose(house.sessions),
 }
 

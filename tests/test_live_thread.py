@@ -10,14 +10,14 @@ import orjson
 import pytest
 from attrs import asdict
 
-from codex_checkpoints.service import kept
-from codex_checkpoints.service.deleting import delete
-from codex_checkpoints.service.details import detail_of
-from codex_checkpoints.service.kept import Held
-from codex_checkpoints.service.reading.catalogue import Catalogue
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.reading.session_index import SessionIndex
+from codex_checkpoints.service.records import operation_records
+from codex_checkpoints.service.records.operation_records import DeleteBlock
+from codex_checkpoints.service.sessions.deletion import delete
+from codex_checkpoints.service.sessions.details import detail_of
+from codex_checkpoints.service.sessions.sessions import Sessions
+from codex_checkpoints.service.sessions.threads import KEPT, TRANSIENT, ThreadManager, is_kept
 from codex_checkpoints.service.settings import Settings
-from codex_checkpoints.service.threads import KEPT, TRANSIENT, ThreadManager, is_kept
 from codex_checkpoints.storage.contract import (
     Copied,
     HistoryItem,
@@ -83,7 +83,7 @@ def store() -> Generator[Recording]:
 
 @pytest.fixture
 def threads(store: Recording) -> ThreadManager:
-    manager = ThreadManager(Catalogue(store))
+    manager = ThreadManager(SessionIndex(store))
     manager.create(new(1, "legacy", said("first")), AT)
     manager.create(new(2, "legacy", said("other")), AT)
     store.calls.clear()
@@ -125,7 +125,7 @@ def test_the_policy_comes_first_then_the_append_then_the_patch(
     live.append([kept[0], passing, kept[1]], AT)
 
     (append, patch) = store.calls
-    assert append == ("append", kept)
+    assert append == ("append", operation_records)
     row = derived(patch)
     assert (row.task, row.turns, row.first_text) == ("third", 3, "first")
     assert row.rollout == store.rollouts()[row.path]
@@ -150,7 +150,7 @@ def test_an_append_that_fails_sends_no_patch_and_one_that_did_not_counts_without
     with monkeypatch.context() as patched:
         patched.setattr(store, "update_thread_metadata", full)
         assert threads.append(thread(1), [said("kept")], AT) is not None
-    catalogue = Catalogue(store)
+    catalogue = SessionIndex(store)
     list(catalogue.refresh())
     assert catalogue.current()[thread(1)].task == "kept"
 
@@ -192,7 +192,7 @@ def test_a_patch_says_what_reading_the_whole_would_say(store: Recording, threads
         threads.append(thread(1), [said(f"number {number}")], AT)
 
     told = store.read_thread(thread(1)).row
-    afresh = Catalogue(store)
+    afresh = SessionIndex(store)
     store.update_thread_metadata([(thread(1), Patch(row=None, of=told.path))])
     list(afresh.refresh())
 
@@ -223,7 +223,7 @@ def test_only_the_new_lines_are_read(store: Recording, threads: ThreadManager):
 def test_a_loaded_and_a_cold_thread_are_changed_by_the_same_call(
     store: Recording, threads: ThreadManager, monkeypatch: pytest.MonkeyPatch, loaded: bool
 ):
-    from codex_checkpoints.service.threads import LiveThread
+    from codex_checkpoints.service.sessions.threads import LiveThread
 
     through: list[str] = []
     plain = LiveThread.update_metadata
@@ -306,7 +306,7 @@ def test_an_error_of_another_store_is_a_refusal_too(
     def fail(*_: object) -> None:
         raise error("said elsewhere")
 
-    manager = ThreadManager(Catalogue(store))
+    manager = ThreadManager(SessionIndex(store))
     manager.create(new(1, "legacy", said("first")), AT)
     monkeypatch.setattr(store, "update_thread_metadata", fail)
 
@@ -319,7 +319,7 @@ def test_an_error_of_another_store_is_a_refusal_too(
 @contextmanager
 def service(store: ThreadStore, state: Path) -> Generator[Sessions]:
     """The use cases over any store."""
-    sessions = Sessions(Catalogue(store), Records(str(state)), Settings())
+    sessions = Sessions(SessionIndex(store), Records(str(state)), Settings())
     sessions.refresh()
     yield sessions
 
@@ -387,13 +387,13 @@ def test_a_session_that_we_did_not_make_stays_for_that_very_reason(
     shop.put(thread_of(3), chat("of codex", 3))
     if how == "gone on":
         shop.put(thread_of(3), chat("and more", 3), thread_of(4))
-    held: Held | None = "referred_to" if how == "referred to" else None
+    held: DeleteBlock | None = "referred_to" if how == "referred to" else None
 
-    def told(*_: object) -> Held | None:
+    def told(*_: object) -> DeleteBlock | None:
         return held
 
-    sessions = Sessions(Catalogue(shop.store), Records(str(tmp_path)), Settings())
-    monkeypatch.setattr(kept, "held", told)
+    sessions = Sessions(SessionIndex(shop.store), Records(str(tmp_path)), Settings())
+    monkeypatch.setattr(operation_records, "held", told)
     before = shop.store.rollouts()
 
     with shop.live(thread_of(3)) if how == "open in Codex" else nullcontext():

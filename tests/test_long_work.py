@@ -16,19 +16,19 @@ from typing import Any, NamedTuple
 import pytest
 
 from codex_checkpoints.core.compaction.records import Into
-from codex_checkpoints.server.long_work import LongWork, Worker
-from codex_checkpoints.service.compaction.installing import Undoing
-from codex_checkpoints.service.compaction.request import Request
-from codex_checkpoints.service.digests import Digests
-from codex_checkpoints.service.history import Histories
-from codex_checkpoints.service.marking import Markers
-from codex_checkpoints.service.portable import export, import_pack, plan_import
-from codex_checkpoints.service.reading.pace import Pace
+from codex_checkpoints.doors.lsp.long_work import LongWork, Worker
+from codex_checkpoints.service.compaction.install import Undoing
+from codex_checkpoints.service.compaction.request import CompactionRequest
+from codex_checkpoints.service.history.digests import Digests
+from codex_checkpoints.service.history.resumed_history import Histories
+from codex_checkpoints.service.markers import Markers
+from codex_checkpoints.service.packs import export, import_pack, plan_import
+from codex_checkpoints.service.progress import Progress
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.restore.listing import restores
-from codex_checkpoints.service.restore.planning import RestoreParams
-from codex_checkpoints.service.restore.restoring import Restoring
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.restore.plan import RestoreParams
+from codex_checkpoints.service.restore.restore import Restoring
+from codex_checkpoints.service.sessions.sessions import Sessions
 from homes import WAIT, Home, eventually, moved, snapshot, thread
 from peer import Peer
 from rollouts import assistant, patch, plan, rollout, session, shell, tokens, turn, user
@@ -77,7 +77,7 @@ def written(home: Home) -> dict[str, str]:
 # --- at every step -------------------------------------------------------------------------------
 
 
-class Impatient(Pace):
+class Impatient(Progress):
     """A pace that is cancelled at one of its steps, and counts them."""
 
     def __init__(self, last: int) -> None:
@@ -121,7 +121,7 @@ def restore(mode: str, what: str = "restore") -> Begun:
 
 
 def taking_back(sessions: Sessions) -> Callable[[], object]:
-    done = compacting(sessions).compact(Request(thread(1), into="in-place"))
+    done = compacting(sessions).compact(CompactionRequest(thread(1), into="in-place"))
     return lambda: Undoing(sessions, OUTSIDE).uncompact(str(done.compaction_id))
 
 
@@ -142,7 +142,7 @@ def importing(work: Callable[[Sessions, str, str], object]) -> Begun:
 
 def compaction(what: str, into: Into = "new") -> Begun:
     return lambda sessions: (
-        lambda: getattr(compacting(sessions), what)(Request(thread(1), into=into))
+        lambda: getattr(compacting(sessions), what)(CompactionRequest(thread(1), into=into))
     )
 
 
@@ -196,9 +196,9 @@ def test_cancelled_at_any_step_it_has_changed_nothing_and_else_it_is_done(
 
 def test_what_was_cancelled_can_be_done_at_once(home: Home, sessions: Sessions) -> None:
     with sessions.at(Impatient(3)), pytest.raises(Cancelled):
-        compacting(sessions).compact(Request(thread(1)))
+        compacting(sessions).compact(CompactionRequest(thread(1)))
 
-    assert compacting(sessions).compact(Request(thread(1))).session_id is not None
+    assert compacting(sessions).compact(CompactionRequest(thread(1))).session_id is not None
     home.path(1).write_bytes(work(20))
     with sessions.at(Impatient(2)), pytest.raises(Cancelled):
         sessions.refresh()
@@ -247,7 +247,7 @@ def test_an_interrupted_restore_is_taken_back_or_finished_by_the_next_start(
 
 def test_the_percentage_grows_and_stays_below_the_end() -> None:
     told: list[int] = []
-    pace = Pace()
+    pace = Progress()
     pace.report_to(told.append)
     pace.expect(1_000)
     for _ in range(300):
@@ -260,7 +260,7 @@ def test_the_percentage_grows_and_stays_below_the_end() -> None:
 # --- pieces of one request -----------------------------------------------------------------------
 
 
-def called_off_while_others_are_served(sessions: Sessions, pace: Pace) -> str:
+def called_off_while_others_are_served(sessions: Sessions, pace: Progress) -> str:
     """Call off a piece that waits for its turn; return what its client is answered."""
 
     async def begun(worker: Worker) -> str:
@@ -280,11 +280,11 @@ def called_off_while_others_are_served(sessions: Sessions, pace: Pace) -> str:
 def test_a_piece_that_waits_for_its_turn_can_be_called_off_but_not_behind_what_is_written(
     sessions: Sessions,
 ) -> None:
-    pace = Pace()
+    pace = Progress()
     with pytest.raises(Cancelled):
         called_off_while_others_are_served(sessions, pace)
 
-    pace = Pace()
+    pace = Progress()
     pace.commit()
     assert called_off_while_others_are_served(sessions, pace) == "done"
 
@@ -306,7 +306,7 @@ def test_between_the_steps_of_a_long_reading_others_are_served(sessions: Session
         await work.do(lambda: reading(*others))
 
     with Worker() as worker:
-        pace = Pace()
+        pace = Progress()
         asyncio.run(served("show"))
         assert done == ["show", "digest"]
         # What it let in is done, also where it is called off itself.

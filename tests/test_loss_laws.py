@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rollouts as r
-from codex_checkpoints.core.history.items import user_message
-from codex_checkpoints.core.losses.watched import MAX_LISTED, MAX_REREADS
+from codex_checkpoints.core.agents.codex.history.items import user_message
+from codex_checkpoints.core.losses.file_activity import MAX_LISTED, MAX_REREADS
 from generated import damaged, hostile_lines, sessions
 from histories import windows
 from losing import losses

@@ -13,13 +13,13 @@ import pytest
 
 import rollouts as r
 from codex_checkpoints import assembly
-from codex_checkpoints.core.history.items import user_message
-from codex_checkpoints.core.losses import account
-from codex_checkpoints.core.losses.watched import Loss
+from codex_checkpoints.core.agents.codex.history.items import user_message
+from codex_checkpoints.core.losses import loss_report
+from codex_checkpoints.core.losses.file_activity import Loss
 from codex_checkpoints.places import Places
-from codex_checkpoints.service.losing import losses_of
-from codex_checkpoints.service.reading.pace import Pace
-from codex_checkpoints.service.windows import windows_in
+from codex_checkpoints.service.history.compaction_losses import losses_of
+from codex_checkpoints.service.history.windows import windows_in
+from codex_checkpoints.service.progress import Progress
 from homes import Home, more, refusal, thread
 from losing import gone, read_again
 from peer import Peer
@@ -159,7 +159,7 @@ def test_what_nobody_can_tell_is_not_counted_as_kept(home: Home):
 
 
 def test_a_replacement_too_long_to_search_says_so(home: Home, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(account, "SEARCHED", 10)
+    monkeypatch.setattr(loss_report, "SEARCHED", 10)
     home.put(r.rollout(r.session(), r.turn(*LOGIN, SUMMARY)))
 
     lines = home.here("losses", thread(1)).stdout.decode().splitlines()
@@ -379,7 +379,7 @@ def test_a_fork_of_a_session_of_ours_knows_what_that_replaced(home: Home):
     assert known(first)[0] == "auth.py"
 
 
-class Counted(Pace):
+class Counted(Progress):
     """A pace that counts what is read."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import rollouts as r
-from codex_checkpoints.service.marking import Markers
+from codex_checkpoints.service.markers import Markers
 from homes import Home, chat, go_on, just_written, refusal, thread
 from peer import Peer
 

@@ -26,10 +26,12 @@ from jsonschema import Draft202012Validator
 from mcp import ClientSession, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from codex_checkpoints import __version__, mcp, mcp_calls
-from codex_checkpoints.core.checkpoint import payloads
+from codex_checkpoints import __version__
+from codex_checkpoints.core.checkpoint import note_schema
 from codex_checkpoints.core.converters import camel
-from codex_checkpoints.mcp import MAX_LINE
+from codex_checkpoints.doors.mcp import calls
+from codex_checkpoints.doors.mcp import server as mcp
+from codex_checkpoints.doors.mcp.server import MAX_LINE
 from fitting import fits, texts
 from homes import WAIT, Home, chat, snapshot, thread
 from rollouts import rollout, session, shell, turn, user
@@ -223,20 +225,20 @@ def test_the_schema_of_apply_is_the_one_of_the_core_but_for_its_patterns(
 ) -> None:
     schema = tools[0]["inputSchema"]
 
-    assert set(texts(payloads.schema())) - set(texts(schema)) == {
+    assert set(texts(note_schema.schema())) - set(texts(schema)) == {
         "pattern",
-        *(each for each in texts(payloads.schema()) if each.startswith(("^[", "[^"))),
+        *(each for each in texts(note_schema.schema()) if each.startswith(("^[", "[^"))),
     }
     assert all(fits(payload, schema) for payload in (FACT, DECISION, PLAN))
 
 
-@pytest.mark.parametrize("kind", payloads.KINDS)
+@pytest.mark.parametrize("kind", note_schema.KINDS)
 def test_the_description_of_apply_names_the_keys_of_each_kind(tools: list[Json], kind: str) -> None:
     # A client may drop the conditions of the schema; then only the description tells.
     lines = tools[0]["description"].splitlines()
     (line,) = (text for text in lines if text.startswith(f"{kind}:"))
 
-    names = {camel(field.name) for field in attrs.fields(payloads.KINDS[kind])}
+    names = {camel(field.name) for field in attrs.fields(note_schema.KINDS[kind])}
     assert names - {"kind"} <= set(re.findall(r"\w+", line))
 
 
@@ -688,7 +690,7 @@ def test_the_log_holds_ids_and_no_text_of_a_session(home: Home) -> None:
     ]
     told = home.run("mcp", said=b"\n".join(lines)).stderr.decode().splitlines()
 
-    assert [line.removeprefix("INFO codex_checkpoints.mcp_calls ") for line in told] == [
+    assert [line.removeprefix("INFO codex_checkpoints.doors.mcp.calls ") for line in told] == [
         f"memory.read of {ONE} done",
         f"memory.apply of {ONE} done",
         f"memory.apply of {ONE} refused: policy_text",
@@ -703,7 +705,7 @@ def test_a_defect_in_one_call_is_told_without_its_text_and_is_not_the_end(
         monkeypatch.undo()
         raise RuntimeError("a line of a prompt")
 
-    monkeypatch.setattr(mcp_calls, "hand_over", fails_once)
+    monkeypatch.setattr(calls, "hand_over", fails_once)
     broken, whole = map(json.dumps, speak(home, *[calling("memory.read", {})] * 2))
 
     assert '"code": "internal"' in broken
@@ -718,7 +720,7 @@ def test_an_answer_that_is_no_json_is_a_defect_of_one_call_too(
     def strange(*_: object) -> Json:
         return {"text": "\udcff"}
 
-    monkeypatch.setattr(mcp_calls, "_result", strange)
+    monkeypatch.setattr(calls, "_result", strange)
 
     (broken,) = speak(home, calling("memory.read", {}))
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_checkpoints.core.checkpoint.anchors import Newest
-from codex_checkpoints.core.checkpoint.claims import Accepted, Known, check
 from codex_checkpoints.core.checkpoint.memory import replay as remembered
+from codex_checkpoints.core.checkpoint.note_rules import Accepted, SessionFacts, check
 from codex_checkpoints.core.checkpoint.records import Limits, status_of, to_bytes
 from codex_checkpoints.core.checkpoint.replay import Replay
 from generated import NEW_CALLS, sessions
@@ -68,11 +68,11 @@ MOMENTS = st.lists(
 )
 
 
-def known(replay: Replay, lines: list[Line], hashes: dict[str, str]) -> Known:
+def known(replay: Replay, lines: list[Line], hashes: dict[str, str]) -> SessionFacts:
     """Say what the host knows; every call that a payload may name had an outcome."""
     state, task, updates = replay.state, replay.task(), accepted(lines)
     memory = remembered(updates, state.turns.counts, Limits())
-    return Known(
+    return SessionFacts(
         task_ref=None if task is None else task.evidence.ref,
         user_refs=frozenset(ref for turn in state.turns.counting() for ref in turn.messages),
         call_ids=frozenset({"c1", "c2"}),

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from codex_checkpoints.core.checkpoint.anchors import Note
-from codex_checkpoints.core.checkpoint.claims import MAX_PAYLOAD_BYTES
-from codex_checkpoints.service.following import Changed, Follower
+from codex_checkpoints.core.checkpoint.note_rules import MAX_PAYLOAD_BYTES
 from codex_checkpoints.service.notes import Applied, Evicted, Notes
+from codex_checkpoints.service.sessions.session_watcher import Changed, SessionWatcher
 from homes import WAIT, Home, go_on, refusal, snapshot, thread
 from peer import Peer
 from rollouts import (
@@ -682,7 +682,7 @@ def test_a_client_is_told_once_and_the_checkpoint_is_current(home: Home):
 
 def test_a_follower_notices_what_another_process_accepted(home: Home):
     with home.house() as house:
-        follower = Follower(house.sessions)
+        follower = SessionWatcher(house.sessions)
         follower.begin()
         apply(home, fact())
         path = home.checkpoint().with_name("updates.jsonl")

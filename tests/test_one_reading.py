@@ -16,21 +16,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import generated
-from codex_checkpoints import cli
+from codex_checkpoints.core.agents.codex.history.scan import FirstPass, HistoryScan
+from codex_checkpoints.core.agents.codex.own_messages import RESTORE_LINE
+from codex_checkpoints.core.agents.codex.reader import LinePlace, Reader
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.compaction.records import Installed, Into
-from codex_checkpoints.core.digest.gathering import Gathering
-from codex_checkpoints.core.digest.records import Gathered
-from codex_checkpoints.core.history.survey import FirstPass, Survey
-from codex_checkpoints.core.rollout.ours import RESTORE_LINE
-from codex_checkpoints.core.rollout.reader import Place, Reader
-from codex_checkpoints.service.compaction.compacting import Compacting
-from codex_checkpoints.service.compaction.installing import Undoing
-from codex_checkpoints.service.compaction.request import Request
+from codex_checkpoints.core.digest.extract import DigestExtract
+from codex_checkpoints.core.digest.records import DigestSource
+from codex_checkpoints.doors import cli
+from codex_checkpoints.service.compaction.compact import Compacting
+from codex_checkpoints.service.compaction.install import Undoing
+from codex_checkpoints.service.compaction.request import CompactionRequest
 from codex_checkpoints.service.compaction.source import Sources
-from codex_checkpoints.service.history import ChainPart, read_parts
+from codex_checkpoints.service.history.resumed_history import ChainPart, read_parts
 from codex_checkpoints.service.reading.session_file import open_session
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.storage.rollout_file import FileReader
 from homes import Home, go_on, thread
 from reading import compressed
@@ -118,7 +118,7 @@ def test_it_does_so_however_the_session_is_named(home: Home, large: bytes, meant
     named = str(path) if meant == "path" else meant
 
     with counted(path) as count, home.house(fresh=False) as house:
-        unseen(house.sessions).compact(Request(named))
+        unseen(house.sessions).compact(CompactionRequest(named))
 
     assert is_once(count, path)
 
@@ -298,26 +298,26 @@ def opened_with(path: Path, *folds: Callable[[Replay], object]) -> Replay:
     return open_session(FileReader(), str(path), nowhere, replay=replay).now()
 
 
-def quotes(replay: Replay) -> Gathered:
-    return next(fold.gathered() for fold in replay.folds if isinstance(fold, Gathering))
+def quotes(replay: Replay) -> DigestSource:
+    return next(fold.gathered() for fold in replay.folds if isinstance(fold, DigestExtract))
 
 
 def outline(reader: Reader) -> FirstPass:
-    return next(fold.outline() for fold in reader.folds if isinstance(fold, Survey))
+    return next(fold.outline() for fold in reader.folds if isinstance(fold, HistoryScan))
 
 
-def gathering(replay: Replay) -> Gathering:
-    return Gathering(replay, thread(1))
+def gathering(replay: Replay) -> DigestExtract:
+    return DigestExtract(replay, thread(1))
 
 
 @given(data=SESSIONS)
 def test_folds_that_read_together_find_what_each_finds_alone(place: Path, data: bytes):
     place.write_bytes(data)
 
-    together = opened_with(place, Survey, gathering)
+    together = opened_with(place, HistoryScan, gathering)
 
     assert together.exact
-    assert outline(together) == outline(opened_with(place, Survey))
+    assert outline(together) == outline(opened_with(place, HistoryScan))
     assert quotes(together) == quotes(opened_with(place, gathering))
     together.read_alone()
     assert together.save() == opened_with(place).save()
@@ -327,11 +327,11 @@ def test_folds_that_read_together_find_what_each_finds_alone(place: Path, data: 
 def test_a_survey_beside_a_replay_finds_what_one_of_the_file_finds(place: Path, data: bytes):
     place.write_bytes(data)
     reader, path = FileReader(), str(place)
-    alone = Survey(Reader())
+    alone = HistoryScan(Reader())
 
-    read_parts(reader, alone.reader, (ChainPart(path),), Place(0, 0), path)
+    read_parts(reader, alone.reader, (ChainPart(path),), LinePlace(0, 0), path)
 
-    assert outline(opened_with(place, Survey)) == alone.outline()
+    assert outline(opened_with(place, HistoryScan)) == alone.outline()
 
 
 @given(data=SESSIONS, lines=st.integers(0, 60))
@@ -341,11 +341,11 @@ def test_what_stands_in_front_of_a_cut_is_what_a_shorter_file_tells(
     ends = [0, *(at + 1 for at, byte in enumerate(data) if byte == 0x0A)]
     cut = ends[min(lines, len(ends) - 1)]
     place.write_bytes(data)
-    survey, shorter = (Survey(Reader(), cut=at) for at in (Place(0, cut), None))
+    survey, shorter = (HistoryScan(Reader(), cut=at) for at in (LinePlace(0, cut), None))
     reader, path = FileReader(), str(place)
 
-    read_parts(reader, survey.reader, (ChainPart(path),), Place(0, 0), path)
-    read_parts(reader, shorter.reader, (ChainPart(path, end=cut),), Place(0, 0), path)
+    read_parts(reader, survey.reader, (ChainPart(path),), LinePlace(0, 0), path)
+    read_parts(reader, shorter.reader, (ChainPart(path, end=cut),), LinePlace(0, 0), path)
 
     in_front, wanted = survey.in_front, shorter.outline()
     if wanted.opened_at is None:  # nothing tells where the first line would have been
@@ -366,7 +366,7 @@ def test_a_long_line_that_cannot_be_read_counts_as_if_nobody_had_wanted_it(home:
     with home.house() as house:
         read = Sources(house.sessions).read(thread(1), quoted=True)
 
-    assert not opened_with(path, Survey, gathering).exact
+    assert not opened_with(path, HistoryScan, gathering).exact
     assert read.replay.save() == opened_with(path).save()
 
 
@@ -374,7 +374,7 @@ def test_a_long_restore_record_counts_the_same_whoever_reads_along(home: Home):
     message = f"{RESTORE_LINE}\n" + "and so on " * 20_000
     path = home.put(rollout(session(thread=thread(1)), compacted(message, []), turn(user("Go."))))
 
-    together = opened_with(path, Survey, gathering)
+    together = opened_with(path, HistoryScan, gathering)
     together.read_alone()
 
     assert together.save() == opened_with(path).save()
@@ -384,7 +384,7 @@ def test_of_a_line_with_large_blobs_each_fold_reads_what_it_would_alone(home: Ho
     shown = user(f"Look at {BLOB} and fix the login.")
     path = home.put(rollout(session(thread=thread(1)), turn(shown, assistant(WORK))))
 
-    assert not opened_with(path, Survey, gathering).exact
+    assert not opened_with(path, HistoryScan, gathering).exact
     with home.house() as house:
         read = Sources(house.sessions).read(thread(1), quoted=True)
 

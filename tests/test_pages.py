@@ -16,10 +16,11 @@ import pytest
 
 import ana
 import pages
-from codex_checkpoints import protocol, wire
+from codex_checkpoints import wire
 from codex_checkpoints.core.converters import camel
+from codex_checkpoints.doors import protocol
+from codex_checkpoints.doors.typescript import RECORDS
 from codex_checkpoints.service.settings import Settings, read_settings
-from codex_checkpoints.typescript import RECORDS
 from homes import Home
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -5,9 +5,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.checkpoint.text import MARK, redact, secrets
+from codex_checkpoints.core.checkpoint.redaction import MARK, redact, secrets
 from codex_checkpoints.core.restore.markers import Pin
-from codex_checkpoints.service.restore.copying import pinned_now
+from codex_checkpoints.service.restore.branch_copy import pinned_now
 from codex_checkpoints.storage.workspace import Workspace
 
 BODY = "MIIEpAIBAAKCAQEA" * 4

@@ -12,17 +12,17 @@ import pytest
 
 from bookkeeping import faults
 from codex_checkpoints import wire
+from codex_checkpoints.core.fields import object_of
 from codex_checkpoints.core.portable.pack import MAX_BYTES
-from codex_checkpoints.core.portable.reading import MAX_VALUES
+from codex_checkpoints.core.portable.pack_import import MAX_VALUES
 from codex_checkpoints.core.restore.markers import Pin, pinned
-from codex_checkpoints.core.rollout.fields import object_of
-from codex_checkpoints.operations.portable import exported
+from codex_checkpoints.operations.packs import exported
 from codex_checkpoints.service.notes import Notes
-from codex_checkpoints.service.portable import export, import_pack, plan_import
+from codex_checkpoints.service.packs import export, import_pack, plan_import
 from codex_checkpoints.service.recovery import recover
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.storage import records as stamps
-from codex_checkpoints.storage.durable import StorageError
+from codex_checkpoints.storage.atomic_files import StorageError
 from codex_checkpoints.storage.records import IMPORTS, MARKERS, Audit, Records
 from homes import Home, chat, go_on, refusal, snapshot, thread
 from peer import Peer

@@ -26,7 +26,6 @@ from codex_checkpoints.core.checkpoint.records import (
     Task,
 )
 from codex_checkpoints.core.checkpoint.records import to_bytes as checkpoint_bytes
-from codex_checkpoints.core.portable.leaving import SessionContents, packed
 from codex_checkpoints.core.portable.pack import (
     NoteEvent,
     Pack,
@@ -36,7 +35,8 @@ from codex_checkpoints.core.portable.pack import (
     places_of,
     to_bytes,
 )
-from codex_checkpoints.core.portable.reading import (
+from codex_checkpoints.core.portable.pack_export import SessionContents, packed
+from codex_checkpoints.core.portable.pack_import import (
     BadPack,
     Import,
     files_of,

@@ -15,10 +15,10 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import attrs
 import pytest
 
-from codex_checkpoints import presentation
 from codex_checkpoints.codex import resume
-from codex_checkpoints.presentation.log import LogLine
-from codex_checkpoints.presentation.terminal import Screen, moment
+from codex_checkpoints.doors import pages
+from codex_checkpoints.doors.pages.log import LogLine
+from codex_checkpoints.doors.pages.terminal import Screen, moment
 
 NASTY = "\x1b[2J\x1b]0;owned\x07\u009b31m\u202etxt\u2066\u2028line\r\x08\x00\x7f"
 CONTROLS = re.compile(
@@ -32,8 +32,8 @@ Texts = Callable[..., str | list[str]]
 def texts() -> dict[str, Texts]:
     """Return every function that makes lines of wire records."""
     modules = [
-        importlib.import_module(f"{presentation.__name__}.{each.name}")
-        for each in pkgutil.iter_modules(presentation.__path__)
+        importlib.import_module(f"{pages.__name__}.{each.name}")
+        for each in pkgutil.iter_modules(pages.__path__)
         if each.name not in {"terminal", "log", "progress"}
     ]
     return {

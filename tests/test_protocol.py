@@ -16,9 +16,9 @@ import pytest
 
 import rollouts as r
 from codex_checkpoints.core.checkpoint.records import Caps
-from codex_checkpoints.protocol import METHODS
-from codex_checkpoints.server.app import next_look
-from codex_checkpoints.service.following import Follower
+from codex_checkpoints.doors.lsp.app import next_look
+from codex_checkpoints.doors.protocol import METHODS
+from codex_checkpoints.service.sessions.session_watcher import SessionWatcher
 from homes import Home, chat, eventually, more, summary, thread
 from peer import WAIT, Peer
 
@@ -542,7 +542,7 @@ def test_a_follower_that_is_cancelled_as_a_change_wakes_it_ends(steps: int):
     async def story() -> None:
         wake = asyncio.Event()
         looking = asyncio.create_task(
-            next_look(wake, cast("Follower", SimpleNamespace(patience=60)))
+            next_look(wake, cast("SessionWatcher", SimpleNamespace(patience=60)))
         )
         await asyncio.sleep(0)
         wake.set()

@@ -4,11 +4,11 @@ from typing import get_type_hints
 
 from attrs import has
 
-from codex_checkpoints import protocol, typescript
+from codex_checkpoints.doors import protocol, typescript
 
 
 def test_the_generated_types_are_current():
-    command = "python -m codex_checkpoints.typescript"
+    command = "python -m codex_checkpoints.doors.typescript"
 
     assert not typescript.difference(), f"{command} writes it anew\n{typescript.difference()}"
 

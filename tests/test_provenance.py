@@ -6,9 +6,9 @@ from collections.abc import Generator
 import pytest
 
 from codex_checkpoints.core.compaction.records import Installed, Into
-from codex_checkpoints.service.compaction.installing import Undoing
-from codex_checkpoints.service.compaction.request import Compacted, Request
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.compaction.install import Undoing
+from codex_checkpoints.service.compaction.request import Compacted, CompactionRequest
+from codex_checkpoints.service.sessions.sessions import Sessions
 from homes import Home, more, thread
 from rollouts import (
     Form,
@@ -49,8 +49,8 @@ def sessions(home: Home, form: Form) -> Generator[Sessions]:
         yield house.sessions
 
 
-def asked(session_id: str = thread(1), into: Into = "new") -> Request:
-    return Request(session_id, into=into, force=True)
+def asked(session_id: str = thread(1), into: Into = "new") -> CompactionRequest:
+    return CompactionRequest(session_id, into=into, force=True)
 
 
 def kept(done: Compacted) -> list[Place]:

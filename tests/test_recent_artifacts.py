@@ -3,8 +3,8 @@
 import pytest
 
 import rollouts as r
+from codex_checkpoints.operations.checkpoint import CheckpointText, ShowParams, show
 from codex_checkpoints.operations.services import Services
-from codex_checkpoints.operations.views import CheckpointText, ShowParams, show
 from codex_checkpoints.places import Places
 from homes import Home, thread
 from updates import steps

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from codex_checkpoints.storage import durable
-from codex_checkpoints.storage.durable import StorageError
+from codex_checkpoints.storage import atomic_files
+from codex_checkpoints.storage.atomic_files import StorageError
 from codex_checkpoints.storage.records import UPDATES, Records
 from homes import Home, thread
 from rollouts import rollout, session, turn, user
@@ -175,7 +175,7 @@ def test_temporary_files_are_cleared_when_nobody_is_at_them(records: Records):
     name = ".checkpoint_v1.json.00000000000000ff.tmp"
     at_work = checkpoint(records).with_name(name)
 
-    with durable.temporary_file(str(at_work), (), 0o600):
+    with atomic_files.temporary_file(str(at_work), (), 0o600):
         assert records.clear_leftovers() == len(left)
 
         assert [path for path in left if path.exists()] == []

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from codex_checkpoints.core.restore.events import RestoreMode
-from codex_checkpoints.service.restore.restoring import RestoreResult
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.restore.restore import RestoreResult
+from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.storage import records
 from homes import Home, more, refusal, snapshot, thread
 from restores import MODES, marked, put, put_fork, restore, state

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import rollouts as r
 from checkpoints import CHECKPOINTS
+from codex_checkpoints.core.agents.codex.history.tokens import approximate_tokens
 from codex_checkpoints.core.checkpoint.records import Checkpoint, Plan, to_bytes
-from codex_checkpoints.core.history.tokens import approximate_tokens
 from codex_checkpoints.core.restore.lineage import (
     Cut,
     Link,

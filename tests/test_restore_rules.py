@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from codex_checkpoints import protocol
 from codex_checkpoints.core.restore.events import RestoreMode
 from codex_checkpoints.core.restore.records import SEMANTICS
-from codex_checkpoints.service.marking import Markers
+from codex_checkpoints.doors import protocol
+from codex_checkpoints.service.markers import Markers
 from codex_checkpoints.service.notes import Notes
-from codex_checkpoints.service.restore.planning import RestoreParams
-from codex_checkpoints.service.restore.restoring import Restoring
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.restore.plan import RestoreParams
+from codex_checkpoints.service.restore.restore import Restoring
+from codex_checkpoints.service.sessions.sessions import Sessions
 from homes import Home, go_on, snapshot, thread
 from restores import MODES, marked, restore, restored
 from rollouts import (

@@ -11,11 +11,11 @@ import pytest
 
 from bookkeeping import faults
 from codex_checkpoints.core.restore.events import RestoreMode
-from codex_checkpoints.service.details import detail_of
-from codex_checkpoints.service.history import Histories
-from codex_checkpoints.service.restore.copying import WindowNames
-from codex_checkpoints.service.restore.planning import Planner, RestoreParams, find_source
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.history.resumed_history import Histories
+from codex_checkpoints.service.restore.branch_copy import WindowNames
+from codex_checkpoints.service.restore.plan import Planner, RestoreParams, find_source
+from codex_checkpoints.service.sessions.details import detail_of
+from codex_checkpoints.service.sessions.sessions import Sessions
 from homes import Home, just_written, refusal, thread
 from reading import compressed
 from restores import MODES, marked, put, restore, restored, state, three_turns

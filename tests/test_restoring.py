@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from bookkeeping import ORDER, faults
+from codex_checkpoints.core.fields import digest_of
 from codex_checkpoints.core.restore.events import RestoreMode
-from codex_checkpoints.core.rollout.fields import digest_of
-from codex_checkpoints.service.marking import Markers
-from codex_checkpoints.service.restore.restoring import RestoreResult, RestoreWork
+from codex_checkpoints.service.markers import Markers
+from codex_checkpoints.service.restore.restore import RestoreResult, RestoreWork
 from homes import Home, chat, go_on, refusal, snapshot, thread
 from peer import Peer
 from restores import MODES, marked, put_fork, restore, state

@@ -12,17 +12,17 @@ import pytest
 from attrs import evolve
 
 from codex_checkpoints.codex import SCRATCH, program
-from codex_checkpoints.codex.app_server import AskingFailed, Patience, RequestDeclined, run
-from codex_checkpoints.core.history.kinds import kind_of
-from codex_checkpoints.core.history.tokens import budget_of, of_items
-from codex_checkpoints.service.compaction.by_codex import (
+from codex_checkpoints.codex.app_server import AskingFailed, Deadline, RequestDeclined, run
+from codex_checkpoints.core.agents.codex.history.item_kinds import kind_of
+from codex_checkpoints.core.agents.codex.history.tokens import budget_of, of_items
+from codex_checkpoints.service.compaction.codex_summary import (
     BASE_TOKENS,
     CONTEXT_TOKENS,
     Job,
     determinism_of,
 )
-from codex_checkpoints.service.compaction.compacting import Compacting
-from codex_checkpoints.service.compaction.request import HookRunner, Request
+from codex_checkpoints.service.compaction.compact import Compacting
+from codex_checkpoints.service.compaction.request import CompactionRequest, HookRunner
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.storage import file_lock, records
 from compactions import SUMMARY, compaction, user
@@ -87,12 +87,12 @@ def fake(folder: Path, behaviour: str = "pass", summary: str = COMPACTED) -> str
     return str(path)
 
 
-def ask(folder: Path, codex: str, patience: Patience | None = None) -> str:
-    patience = patience or Patience(20)
+def ask(folder: Path, codex: str, patience: Deadline | None = None) -> str:
+    patience = patience or Deadline(20)
     return program.compacted(codex, str(folder), THREAD, dict(os.environ), patience)
 
 
-def failure(folder: Path, codex: str, patience: Patience | None = None) -> AskingFailed:
+def failure(folder: Path, codex: str, patience: Deadline | None = None) -> AskingFailed:
     """Return how it fails; nothing of what was started is left."""
     with pytest.raises(AskingFailed) as failed:
         ask(folder, codex, patience)
@@ -209,7 +209,7 @@ def test_one_that_hangs_or_floods_us_is_given_up_after_its_time(
     began = time.monotonic()
 
     # Long enough for the fake, which is a Python of its own, to come to where it hangs.
-    failed = failure(folder, codex, Patience(0.5))
+    failed = failure(folder, codex, Deadline(0.5))
 
     assert (failed.code, str(failed)) == ("timed_out", "Codex gave no answer within 0.5 seconds")
     assert time.monotonic() - began < 60
@@ -223,7 +223,7 @@ def test_what_it_has_started_ends_with_it(folder: Path):
     )
 
     with pytest.raises(AskingFailed) as failed:
-        ask(folder, fake(folder, start), Patience(1))
+        ask(folder, fake(folder, start), Deadline(1))
 
     assert failed.value.code == "timed_out"
 
@@ -242,7 +242,7 @@ def test_it_can_be_cancelled_while_the_model_is_at_work(folder: Path):
 
     canceller = threading.Thread(target=cancel)
     canceller.start()
-    failed = failure(folder, codex, Patience(60, unwanted.is_set))
+    failed = failure(folder, codex, Deadline(60, unwanted.is_set))
     canceller.join()
 
     assert failed.code == "cancelled"
@@ -359,7 +359,7 @@ def outside(asked_for: list[Any], answer: str = thread(9)) -> HookRunner:
     return HookRunner(records.moment, records.new_ids, run, lambda: "/bin/codex", summarise)
 
 
-WISH = Request(thread(1), strategy="codex")
+WISH = CompactionRequest(thread(1), strategy="codex")
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
@@ -420,7 +420,7 @@ HUGE = turn(user_said("x" * 9 * WINDOW), tokens(9, window=WINDOW))
     ids=["open turn", "empty", "one message too large", "mid"],
 )
 def test_what_would_be_refused_anyway_is_refused_before_codex_is_asked(
-    home: Home, data: bytes, wish: Request, code: str
+    home: Home, data: bytes, wish: CompactionRequest, code: str
 ):
     asked_for = list[Any]()
     home.put(data)

@@ -11,13 +11,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import rollouts as r
+from codex_checkpoints.core.agents.codex.reader import CHUNK
+from codex_checkpoints.core.checkpoint.redaction import one_line
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.checkpoint.text import one_line
-from codex_checkpoints.core.digest.searching import Needle, passing_over
-from codex_checkpoints.core.rollout.reader import CHUNK
-from codex_checkpoints.operations.searching import SearchSessionsParams, search_sessions
+from codex_checkpoints.core.digest.search import Needle, passing_over
+from codex_checkpoints.operations.search import SearchSessionsParams, search_sessions
 from codex_checkpoints.operations.services import Services
-from codex_checkpoints.service.reading.pace import carried_out
+from codex_checkpoints.service.progress import carried_out
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.storage.byte_search import ByteSearch
 from homes import WAIT, Home, thread

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from codex_checkpoints.core.checkpoint.records import Artifact
-from codex_checkpoints.service.following import RECONCILE_SECONDS, Follower
+from codex_checkpoints.service.sessions.session_watcher import RECONCILE_SECONDS, SessionWatcher
 from homes import Home, eventually, following, go_on, snapshot, thread
 from peer import Peer
 from rollouts import Form, Step, based_on, patch, rollout, session, shell, turn, user
@@ -52,10 +52,10 @@ def write(home: Home, text: str, at: float, name: str = "a.py") -> None:
     os.utime(path, (at, at))
 
 
-def follow(home: Home) -> Follower:
+def follow(home: Home) -> SessionWatcher:
     """Look once at everything, as who follows does."""
     with home.house() as house:
-        follower = Follower(house.sessions)
+        follower = SessionWatcher(house.sessions)
         follower.begin()
         return follower
 
@@ -127,7 +127,7 @@ def test_a_file_that_changed_within_the_last_second_is_looked_at_again(home: Hom
     data = home.path().read_bytes()
     home.path().write_bytes(data.replace(b"2025-11-20T10:00:05", now))
     with home.house() as house:
-        follower = Follower(house.sessions)
+        follower = SessionWatcher(house.sessions)
         write(home, V1, time.time())
         follower.begin()
         assert lines(home) == []
@@ -257,7 +257,7 @@ def test_a_rebuild_from_nothing_gives_the_bytes_that_were_followed(home: Home):
 
 def test_another_process_that_follows_takes_up_what_one_recorded(home: Home):
     with home.house() as house:
-        follower = Follower(house.sessions)
+        follower = SessionWatcher(house.sessions)
         follower.begin()
         before = home.checkpoint().read_bytes()
         path = home.checkpoint().with_name("observed.jsonl")
@@ -334,7 +334,7 @@ def test_the_stored_checkpoint_of_a_session_that_is_not_followed_keeps_up(home: 
     newer = rollout(head(home, 2), turn(user("newer"), LOOK))
     home.put(newer, 2)
     with home.house() as house:
-        follower = Follower(house.sessions)
+        follower = SessionWatcher(house.sessions)
         follower.begin()
         assert home.stored()["facts"]["k"]["status"] == "VALID"
         write(home, V2, time.time())

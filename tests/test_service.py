@@ -16,11 +16,12 @@ from codex_checkpoints import assembly
 from codex_checkpoints.assembly import Assembly
 from codex_checkpoints.core.checkpoint.records import Caps
 from codex_checkpoints.places import Places
-from codex_checkpoints.service.details import detail_of
 from codex_checkpoints.service.doctor import Finding, diagnose
-from codex_checkpoints.service.following import Changed, Follower
-from codex_checkpoints.service.reading.projections import Projection
+from codex_checkpoints.service.reading.checkpoints import StoredCheckpoint
 from codex_checkpoints.service.reading.session_file import SessionFile
+from codex_checkpoints.service.sessions.details import detail_of
+from codex_checkpoints.service.sessions.session_watcher import Changed, SessionWatcher
+from codex_checkpoints.service.sessions.summaries import SessionSummary
 from codex_checkpoints.service.settings import (
     UNREADABLE,
     Settings,
@@ -28,7 +29,6 @@ from codex_checkpoints.service.settings import (
     read_settings,
     with_editor,
 )
-from codex_checkpoints.service.summaries import SessionSummary
 from codex_checkpoints.storage.contract import Rollout, Row, ThreadQuery
 from homes import (
     Home,
@@ -82,11 +82,11 @@ def titles(home: Home, **asked: Any) -> list[str | None]:  # noqa: ANN401 - as `
     return [item.title for item in listed(home, **asked)]
 
 
-def task(shown: Projection) -> str | None:
+def task(shown: StoredCheckpoint) -> str | None:
     return None if shown.checkpoint.task is None else shown.checkpoint.task.text
 
 
-def shown(home: Home, session_id: str = thread(1), at: str | int | None = None) -> Projection:
+def shown(home: Home, session_id: str = thread(1), at: str | int | None = None) -> StoredCheckpoint:
     with home.house() as house:
         return house.sessions.show(session_id, at)
 
@@ -688,7 +688,7 @@ def test_checkpoints_may_lie_beside_their_rollouts(home: Home):
     home.put(chat("three", 3), 3, archived=True)
 
     with home.house() as house:
-        Follower(house.sessions).keep_all()
+        SessionWatcher(house.sessions).keep_all()
         found = house.sessions.show(thread(1))
 
     assert found.stored == str(first).replace(".jsonl", ".checkpoint_v1.json")
@@ -872,7 +872,7 @@ def test_a_full_disk_is_said_once_and_not_for_every_session(
 
     with home.house() as house:
         monkeypatch.setattr(os, "fsync", full)
-        Follower(house.sessions).keep_all()
+        SessionWatcher(house.sessions).keep_all()
 
     assert [each.getMessage().split(":")[0] for each in caplog.records] == ["storage_error"]
 
@@ -991,18 +991,18 @@ def test_a_folder_whose_name_is_no_text_is_left_out(home: Home):
 def test_a_defect_about_one_file_does_not_take_the_others_with_it(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ):
-    from codex_checkpoints.service.reading import catalogue
+    from codex_checkpoints.service.reading import session_index
 
     home.put(chat("one"))
     home.put(chat("two", 2), 2)
-    plain = catalogue.row_of
+    plain = session_index.row_of
 
     def row_of(file: Rollout, opened: SessionFile) -> Row:
         if opened.session_id == thread(2):
             raise ZeroDivisionError
         return plain(file, opened)
 
-    monkeypatch.setattr(catalogue, "row_of", row_of)
+    monkeypatch.setattr(session_index, "row_of", row_of)
 
     with home.house() as house:
         assert shown_titles(house) == ["one"]
@@ -1069,7 +1069,7 @@ class Followed:
 
     def __init__(self, house: Assembly) -> None:
         self.house = house
-        self.follower = Follower(house.sessions)
+        self.follower = SessionWatcher(house.sessions)
         self.begun = self.follower.begin()
 
     def told(self, *paths: Path | str) -> list[Changed]:
@@ -1226,7 +1226,7 @@ def test_many_marks_are_one_look_and_a_defect_about_one_session_ends_nothing_of_
     looked: list[str] = []
     plain = followed.house.sessions.projections.keep
 
-    def keep(row: Row, opened: SessionFile) -> Projection:
+    def keep(row: Row, opened: SessionFile) -> StoredCheckpoint:
         looked.append(row.session_id)
         if row.session_id == thread(1):
             raise ZeroDivisionError
@@ -1249,13 +1249,13 @@ def test_a_look_without_an_event_takes_what_a_person_looks_at_and_others_in_turn
     for number in range(1, 17):
         home.put(chat("one", number), number)
     with home.house() as house:
-        follower = Follower(house.sessions)
+        follower = SessionWatcher(house.sessions)
         follower.begin()
         follower.attend(thread(1))
         looks: list[set[str]] = []
         plain = house.sessions.projections.keep
 
-        def keep(row: Row, opened: SessionFile) -> Projection:
+        def keep(row: Row, opened: SessionFile) -> StoredCheckpoint:
             looks[-1].add(row.session_id)
             return plain(row, opened)
 
@@ -1374,7 +1374,7 @@ def test_everything_that_may_be_deleted_comes_back_with_the_same_bytes(home: Hom
 
     def stored() -> list[bytes]:
         with home.house() as house:
-            Follower(house.sessions).keep_all()
+            SessionWatcher(house.sessions).keep_all()
         return [home.checkpoint(number).read_bytes() for number in range(1, 4)]
 
     first = stored()
@@ -1391,6 +1391,6 @@ def test_nothing_of_one_session_is_in_another(home: Home):
     home.remember([fact("alpha.fact", seq=3)])
 
     with home.house() as house:
-        Follower(house.sessions).keep_all()
+        SessionWatcher(house.sessions).keep_all()
         assert b"alpha" not in house.sessions.show(thread(2)).data
         assert "alpha" not in house.sessions.view(thread(2)).text

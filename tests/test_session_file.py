@@ -17,7 +17,7 @@ import rollouts as r
 from codex_checkpoints.core.checkpoint.records import Checkpoint, to_bytes
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.service.reading.session_file import FileProblem, SessionFile, open_session
-from codex_checkpoints.storage import tree
+from codex_checkpoints.storage import session_files
 from codex_checkpoints.storage.contract import UnreadableSource
 from codex_checkpoints.storage.rollout_file import FileReader
 from homes import SERVER, Home, go_on, thread
@@ -39,7 +39,7 @@ class Files(Home):
     """A Codex home, in which a session is found by the id of its file."""
 
     def locate(self, rollout_id: str) -> str | None:
-        found = tree.scan(str(self.root))
+        found = session_files.scan(str(self.root))
         return {each.rollout_id: path for path, each in found.items()}.get(rollout_id.lower())
 
     def open(self, number: int = 1) -> SessionFile:

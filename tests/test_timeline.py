@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import rollouts as r
-from codex_checkpoints.core.history.items import user_message
-from codex_checkpoints.service.lineages import lineage
-from codex_checkpoints.service.timelines import SessionTimeline, timeline
-from codex_checkpoints.service.windows import windows_in
+from codex_checkpoints.core.agents.codex.history.items import user_message
+from codex_checkpoints.service.history.lineages import lineage
+from codex_checkpoints.service.history.timelines import SessionTimeline, timeline
+from codex_checkpoints.service.history.windows import windows_in
 from homes import Home, more, thread
 from peer import Peer
 from reading import reads

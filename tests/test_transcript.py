@@ -3,7 +3,7 @@
 import pytest
 
 import rollouts as r
-from codex_checkpoints.service.timelines import (
+from codex_checkpoints.service.history.timelines import (
     MOST_ITEMS,
     MOST_TEXT,
     OUTPUT_ENDS,
@@ -166,7 +166,7 @@ def test_a_turn_near_the_end_is_told_as_reading_all_of_the_session_tells_it(
         told = [transcript(house.sessions, thread(1), turn, 0) for turn in turns]
         counted, sizes = reads(monkeypatch), set[int]()
         for near in range(100, len(data), 900):
-            monkeypatch.setattr("codex_checkpoints.service.timelines.NEAR", near)
+            monkeypatch.setattr("codex_checkpoints.service.history.timelines.NEAR", near)
             assert [transcript(house.sessions, thread(1), turn, 0) for turn in turns] == told
             counted.clear()
             transcript(house.sessions, thread(1), turns[-1], 0)

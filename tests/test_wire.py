@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
-from codex_checkpoints import protocol, wire
+from codex_checkpoints import wire
 from codex_checkpoints.core.checkpoint.records import Caps
+from codex_checkpoints.doors import protocol
+from codex_checkpoints.doors.typescript import RECORDS
+from codex_checkpoints.operations.checkpoint import ShowParams, ViewParams
 from codex_checkpoints.operations.services import InitializationOptions
 from codex_checkpoints.operations.sessions import SessionsParams
-from codex_checkpoints.operations.views import ShowParams, ViewParams
 from codex_checkpoints.service.doctor import Diagnosis, Finding
-from codex_checkpoints.typescript import RECORDS
 from codex_checkpoints.wire import BadParams
 
 

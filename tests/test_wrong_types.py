@@ -10,8 +10,8 @@ from pathlib import Path
 import orjson
 import pytest
 
+from codex_checkpoints.core.fields import is_list, is_object, object_of
 from codex_checkpoints.core.restore.references import Trace
-from codex_checkpoints.core.rollout.fields import is_list, is_object, object_of
 from generated import FIELDS
 from histories import history, windows
 from losing import losses

@@ -25,9 +25,9 @@ from unittest import mock
 
 import attrs
 
-from codex_checkpoints import cli, protocol
+from codex_checkpoints.doors import cli, protocol
+from codex_checkpoints.doors.typescript import RECORDS
 from codex_checkpoints.operations.services import InitializationOptions
-from codex_checkpoints.typescript import RECORDS
 
 ROOT = Path(__file__).resolve().parents[1]
 CLI = ROOT / "docs" / "cli.md"

@@ -31,16 +31,16 @@ def _run(arguments: list[str]) -> int:
             sys.stdout.write(f"codex-checkpoints {__version__}\n")
             return 0
         case ["mcp", *options]:
-            from codex_checkpoints import mcp
+            from codex_checkpoints.doors.mcp import server
 
-            return mcp.main(options)
+            return server.main(options)
         case ["hook", *options]:
-            from codex_checkpoints import hook
+            from codex_checkpoints.doors import hook
 
             return hook.main(options)
         case _:
             gc.set_threshold(50_000, 20, 20)  # most commands end before there is much to collect
-            from codex_checkpoints import cli
+            from codex_checkpoints.doors import cli
 
             return _finished(cli.main, arguments)
 

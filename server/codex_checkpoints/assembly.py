@@ -14,12 +14,12 @@ from attrs import frozen
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.places import Places, settings_of
-from codex_checkpoints.service.reading.catalogue import Catalogue
+from codex_checkpoints.service.reading.session_index import SessionIndex
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.service.settings import with_editor
 from codex_checkpoints.storage import records as stamps
-from codex_checkpoints.storage import tree
+from codex_checkpoints.storage import session_files
 from codex_checkpoints.storage.local import LocalThreadStore
 from codex_checkpoints.storage.records import Records
 
@@ -53,11 +53,11 @@ def assemble(
     store.clear_leftovers()
 
     def seed(session_id: str) -> Checkpoint | None:
-        from codex_checkpoints.service.kept import beginning_of
+        from codex_checkpoints.service.records.operation_records import beginning_of
 
         return beginning_of(records, session_id)
 
-    sessions = Sessions(Catalogue(store, seed), records, settings, environment)
+    sessions = Sessions(SessionIndex(store, seed), records, settings, environment)
     if records.left_undertakings():
         # It imports every operation; a command needs only its own.
         from codex_checkpoints.service.recovery import recover
@@ -79,7 +79,7 @@ def put_forks_away(sessions: Sessions) -> None:
 
 
 def _rollout_folders(codex_home: str) -> Iterator[str]:
-    for root in tree.roots(codex_home):
+    for root in session_files.roots(codex_home):
         yield from (folder for folder, _, _ in os.walk(root))
 
 

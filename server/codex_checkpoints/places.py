@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from codex_checkpoints.core.rollout.fields import is_storable
+from codex_checkpoints.core.fields import is_storable
 from codex_checkpoints.service.settings import UNREAD, UNREADABLE, Settings, read_settings
-from codex_checkpoints.storage import durable
+from codex_checkpoints.storage import atomic_files
 
 
 @frozen
@@ -46,13 +46,13 @@ def settings_of(state_dir: str) -> tuple[Settings, tuple[str, ...]]:
     """Read the settings that all doors share, and a sentence for each wrong one."""
     path = os.path.join(state_dir, "config.toml")
     try:
-        return read_settings(durable.read(path, _LARGEST_SETTINGS).decode())
+        return read_settings(atomic_files.read(path, _LARGEST_SETTINGS).decode())
     except FileNotFoundError:
         return Settings(), ()
-    except durable.TooLarge:
+    except atomic_files.TooLarge:
         reason = f"it has more than {_LARGEST_SETTINGS} bytes"
     except OSError as error:
-        reason = durable.reason_of(error)
+        reason = atomic_files.reason_of(error)
     except UnicodeDecodeError as error:
         reason = str(error)
     return UNREADABLE, (f"{UNREAD}: {reason}",)

@@ -13,7 +13,7 @@ from attrs import has
 from cattrs import Converter
 
 from codex_checkpoints.core.converters import MISFITS, params, problems_of
-from codex_checkpoints.core.rollout.fields import is_object
+from codex_checkpoints.core.fields import is_object
 
 T = TypeVar("T")
 

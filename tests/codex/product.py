@@ -13,7 +13,7 @@ from codex.codex_cli import AppServer, CodexHome
 from codex.scripted_model import Json
 from codex_checkpoints import assembly
 from codex_checkpoints.places import Places
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.sessions.sessions import Sessions
 
 SOURCE = Path(__file__).parents[2] / "server"
 PATIENCE = 20.0

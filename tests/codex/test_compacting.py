@@ -10,14 +10,14 @@ from codex.conftest import MakeHome
 from codex.product import service_over, worked
 from codex.requests import sent
 from codex.scripted_model import Answer, Request, Usage, say, shell, update_plan
-from codex_checkpoints.core.history.kinds import kind_of
-from codex_checkpoints.operations.compactions import outside
+from codex_checkpoints.core.agents.codex.history.item_kinds import kind_of
+from codex_checkpoints.operations.compaction import outside
 from codex_checkpoints.service.compaction import request as asking
-from codex_checkpoints.service.compaction.compacting import Compacting
-from codex_checkpoints.service.compaction.installing import Undoing
-from codex_checkpoints.service.details import detail_of
-from codex_checkpoints.service.history import Histories
+from codex_checkpoints.service.compaction.compact import Compacting
+from codex_checkpoints.service.compaction.install import Undoing
+from codex_checkpoints.service.history.resumed_history import Histories
 from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.sessions.details import detail_of
 from homes import more, thread
 from rollouts import (
     Step,
@@ -54,7 +54,9 @@ def script() -> list[Answer]:
 
 def compacted(home: CodexHome, thread: str, into: Any = "new") -> asking.Compacted:  # noqa: ANN401
     with service_over(home) as sessions:
-        return Compacting(sessions, outside({})).compact(asking.Request(thread, into=into))
+        return Compacting(sessions, outside({})).compact(
+            asking.CompactionRequest(thread, into=into)
+        )
 
 
 def begins_with(request: Request, items: Any) -> bool:  # noqa: ANN401 - items as they are

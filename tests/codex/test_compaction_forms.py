@@ -20,10 +20,10 @@ from codex.scripted_model import Answer, Request, say, text_of
 from codex.test_compacting import compacted
 from codex_checkpoints.core.checkpoint.records import Checkpoint, from_bytes
 from codex_checkpoints.core.compaction.records import Into
-from codex_checkpoints.core.rollout.fields import texts_of
-from codex_checkpoints.operations.compactions import outside
-from codex_checkpoints.service.compaction.installing import Undoing
-from codex_checkpoints.service.history import Histories
+from codex_checkpoints.core.fields import texts_of
+from codex_checkpoints.operations.compaction import outside
+from codex_checkpoints.service.compaction.install import Undoing
+from codex_checkpoints.service.history.resumed_history import Histories
 from codex_checkpoints.service.refusal import Refusal
 from long_session import LAST, long_session
 from rollouts import THREAD

@@ -19,8 +19,8 @@ from codex.conftest import MakeHome
 from codex.product import run
 from codex.scripted_model import Answer, Json, call, say
 from codex_checkpoints.codex.entries import HOOKS, Entries
-from codex_checkpoints.service.connect import connecting
-from codex_checkpoints.service.connect.connecting import Connector
+from codex_checkpoints.service.connect import codex_config
+from codex_checkpoints.service.connect.codex_config import Connector
 from codex_checkpoints.service.connect.status import HOW_TO_TRUST, Connection
 
 pytestmark = pytest.mark.codex
@@ -66,10 +66,10 @@ class Connected:
         self.wanted = Entries((sys.executable, "-I", "-S", str(launcher)), self.options)
 
     def connect(self) -> None:
-        connecting.put_in(connecting.plan(str(self.home.codex_home), self.wanted))
+        codex_config.put_in(codex_config.plan(str(self.home.codex_home), self.wanted))
 
     def disconnect(self) -> None:
-        connecting.take_out(connecting.removal(str(self.home.codex_home)))
+        codex_config.take_out(codex_config.removal(str(self.home.codex_home)))
 
     @property
     def connector(self) -> Connector:

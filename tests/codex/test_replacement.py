@@ -13,20 +13,25 @@ from codex.codex_cli import AppServer
 from codex.conftest import MakeHome
 from codex.product import worked
 from codex.scripted_model import Answer, Request, Usage, say, shell
+from codex_checkpoints.core.agents.codex.history.item_kinds import Past
+from codex_checkpoints.core.agents.codex.history.rebuild import (
+    Rebuild,
+    RebuiltHistory,
+    choose,
+    history_of,
+)
+from codex_checkpoints.core.agents.codex.history.scan import HistoryScan
 from codex_checkpoints.core.checkpoint.records import Caps
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.compaction.building import Replacement, Terms, build
-from codex_checkpoints.core.compaction.installed import (
-    Moment,
+from codex_checkpoints.core.compaction.replacement import Replacement, Terms, build
+from codex_checkpoints.core.compaction.replacement_lines import (
     Naming,
     RecordLine,
     SourceSession,
+    TurnTime,
     in_place,
     new_session,
 )
-from codex_checkpoints.core.history.kinds import Past
-from codex_checkpoints.core.history.rebuild import Rebuild, RebuiltHistory, choose, history_of
-from codex_checkpoints.core.history.survey import Survey
 from codex_checkpoints.storage import locks, writer
 from codex_checkpoints.storage.contract import HistoryItem
 from codex_checkpoints.storage.records import uuid7
@@ -52,7 +57,7 @@ def script() -> list[Answer]:
 
 def history_in(path: Path) -> RebuiltHistory:
     data = path.read_bytes()
-    survey = Survey()
+    survey = HistoryScan()
     survey.reader.feed(data)
     outline = survey.outline()
     choice = choose(outline)
@@ -134,7 +139,7 @@ def test_codex_lists_and_sends_a_session_that_begins_with_a_replacement(
         built.items,
         SourceSession(thread, head["cwd"], head, 258_400),
         Naming("Fix the login", new_id(), new_id()),
-        Moment(text, int(now.timestamp() * 1000)),
+        TurnTime(text, int(now.timestamp() * 1000)),
         (name, new_id(), new_id()),
     )
     items = [HistoryItem("session_meta", made.meta), *items_of(made.lines)]

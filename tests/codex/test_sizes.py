@@ -11,9 +11,9 @@ from codex.codex_cli import CodexHome
 from codex.conftest import MakeHome
 from codex.product import service_over, worked
 from codex.scripted_model import Answer, say, shell
-from codex_checkpoints.operations.compactions import outside
-from codex_checkpoints.service.compaction.compacting import Compacting
-from codex_checkpoints.service.compaction.request import Compacted, Request
+from codex_checkpoints.operations.compaction import outside
+from codex_checkpoints.service.compaction.compact import Compacting
+from codex_checkpoints.service.compaction.request import Compacted, CompactionRequest
 
 pytestmark = pytest.mark.codex
 
@@ -25,7 +25,7 @@ WORK = "I read it all, and this is what I saw. " * 400
 
 def compacted(home: CodexHome, thread: str, into: Any) -> Compacted:  # noqa: ANN401
     with service_over(home) as sessions:
-        return Compacting(sessions, outside({})).compact(Request(thread, into=into))
+        return Compacting(sessions, outside({})).compact(CompactionRequest(thread, into=into))
 
 
 @pytest.mark.parametrize("legacy", [False, True], ids=["paginated", "legacy"])

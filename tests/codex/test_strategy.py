@@ -18,15 +18,15 @@ from codex.product import PATIENCE, environment, product, run, service_over, wor
 from codex.requests import sent
 from codex.scripted_model import Answer, Json, say, shell
 from codex_checkpoints.codex import SCRATCH, program
-from codex_checkpoints.core.history.kinds import kind_of
-from codex_checkpoints.core.history.tokens import of_items
-from codex_checkpoints.operations.compactions import outside
-from codex_checkpoints.service.compaction.compacting import Compacting
-from codex_checkpoints.service.compaction.installing import Undoing
-from codex_checkpoints.service.compaction.request import Compacted, Request
-from codex_checkpoints.service.lineages import around, lineage
+from codex_checkpoints.core.agents.codex.history.item_kinds import kind_of
+from codex_checkpoints.core.agents.codex.history.tokens import of_items
+from codex_checkpoints.operations.compaction import outside
+from codex_checkpoints.service.compaction.compact import Compacting
+from codex_checkpoints.service.compaction.install import Undoing
+from codex_checkpoints.service.compaction.request import Compacted, CompactionRequest
+from codex_checkpoints.service.history.lineages import around, lineage
 from codex_checkpoints.service.refusal import Cancelled, Refusal
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.storage.contract import ThreadQuery
 from peer import Peer
 from rollouts import rollout, session, tokens, turn, user
@@ -90,7 +90,7 @@ def compacting(home: CodexHome, sessions: Sessions) -> Compacting:
 
 def compacted(home: CodexHome, thread: str, into: Any = "new", **more: Any) -> Compacted:  # noqa: ANN401
     with service_over(home) as sessions:
-        request = Request(thread, into=into, strategy="codex", **more)
+        request = CompactionRequest(thread, into=into, strategy="codex", **more)
         return compacting(home, sessions).compact(request)
 
 
@@ -343,7 +343,7 @@ def test_whoever_asked_can_stop_it_while_the_model_is_at_work(scripted: MakeHome
 
     with service_over(home) as sessions:
         service = compacting(home, sessions)
-        steps = service.in_steps(Request(thread, strategy="codex"), unwanted.is_set)
+        steps = service.in_steps(CompactionRequest(thread, strategy="codex"), unwanted.is_set)
         asks_codex = next(steps)
         canceller = threading.Thread(target=cancel)
         canceller.start()
@@ -377,7 +377,7 @@ def test_a_session_that_went_on_meanwhile_is_left_as_it_is(scripted: MakeHome) -
 
     with service_over(home) as sessions:
         service = compacting(home, sessions)
-        steps = service.in_steps(Request(thread, strategy="codex"))
+        steps = service.in_steps(CompactionRequest(thread, strategy="codex"))
         consulted = next(steps)()
         home.exec("And then?", resume=thread)
         before = path.read_bytes()
@@ -393,7 +393,7 @@ def test_a_preview_asks_no_model(scripted: MakeHome) -> None:
     thread, _ = worked(home)
 
     with service_over(home) as sessions, pytest.raises(Refusal) as refused:
-        compacting(home, sessions).preview(Request(thread, strategy="codex"))
+        compacting(home, sessions).preview(CompactionRequest(thread, strategy="codex"))
 
     assert refused.value.code == "no_preview"
     assert refused.value.facts["tokensBefore"] == 1050

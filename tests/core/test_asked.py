@@ -3,14 +3,14 @@
 import pytest
 
 import rollouts as r
+from codex_checkpoints.core.agents.codex.items import AgentWrote
+from codex_checkpoints.core.agents.codex.parsing import item_of
+from codex_checkpoints.core.agents.codex.requests import heading_of, steps_of
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.requests import request_in
 from codex_checkpoints.core.digest.allocation import DigestTerms
-from codex_checkpoints.core.digest.composing import digest_v1
-from codex_checkpoints.core.digest.gathering import Gathering
-from codex_checkpoints.core.rollout.asked import heading_of, steps_of
-from codex_checkpoints.core.rollout.items import AgentWrote
-from codex_checkpoints.core.rollout.parsing import item_of
+from codex_checkpoints.core.digest.extract import DigestExtract
+from codex_checkpoints.core.digest.render import digest_v1
 from reading import checkpoint, plan, read, task
 
 FORMS: list[r.Form] = ["paginated", "legacy"]
@@ -273,7 +273,7 @@ def test_a_review_without_a_message_is_a_turn_and_leaves_the_task():
 def lines(data: bytes, section: str) -> list[str]:
     """Return the lines of a section of the digest."""
     replay = Replay()
-    gathering = Gathering(replay, r.THREAD)
+    gathering = DigestExtract(replay, r.THREAD)
     replay.close(data[replay.feed(data) :])
     found = digest_v1(gathering.gathered(), DigestTerms(4000))
     return [line.text for line in found.lines if line.section == section]

@@ -5,8 +5,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.digest.choosing import Candidate, Chosen, Heading, choose
-from codex_checkpoints.core.digest.records import Quote, Where
+from codex_checkpoints.core.digest.line_selection import Candidate, Chosen, Heading, choose
+from codex_checkpoints.core.digest.records import Quote, RecordPlace
 from codex_checkpoints.core.digest.scoring import TABLES, known_of
 
 WORDS = st.sampled_from(["cave_one", "cave.two", "hill/three", "stone", "two"])
@@ -89,7 +89,9 @@ def test_inside_a_turn_a_newer_line_is_worth_more() -> None:
     old, new = "torch_in_the_cave = lit_by(7)", "lamp_on_the_hill = lit_by(8)"
     log = "\n".join(f"{number} bats" for number in range(2_000))
     texts = (old, log, new)
-    quotes = [Quote(Where("s", at), "output", "cat cave.py", text) for at, text in enumerate(texts)]
+    quotes = [
+        Quote(RecordPlace("s", at), "output", "cat cave.py", text) for at, text in enumerate(texts)
+    ]
     worth = {each.text: each.worth for each in known_of(quotes, TABLES[True]).lines}
     assert worth[new] > worth[old] > 0
 
@@ -97,7 +99,7 @@ def test_inside_a_turn_a_newer_line_is_worth_more() -> None:
 def test_what_installed_code_imports_counts_less_than_a_file_of_the_project() -> None:
     row = "from numbers_of_caves import the_deepest_cave"
     own, others = (
-        known_of([Quote(Where("s", 1), "output", f"cat {path}/dig.py", row)], TABLES[False])
+        known_of([Quote(RecordPlace("s", 1), "output", f"cat {path}/dig.py", row)], TABLES[False])
         for path in ("src", ".venv/lib/site-packages/dig")
     )
     assert own.worths["the_deepest_cave"] > others.worths["the_deepest_cave"] > 0

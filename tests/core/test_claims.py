@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.checkpoint.claims import (
+from codex_checkpoints.core.checkpoint.memory import Update, replay
+from codex_checkpoints.core.checkpoint.note_rules import (
     MAX_PAYLOAD_BYTES,
     Accepted,
-    Known,
     Rejected,
+    SessionFacts,
     check,
 )
-from codex_checkpoints.core.checkpoint.memory import Update, replay
-from codex_checkpoints.core.checkpoint.payloads import schema
+from codex_checkpoints.core.checkpoint.note_schema import schema
 from codex_checkpoints.core.checkpoint.policy import standing_policy
 from codex_checkpoints.core.checkpoint.records import Artifact, Limits, status_of
-from codex_checkpoints.core.checkpoint.text import find_secret
+from codex_checkpoints.core.checkpoint.redaction import find_secret
 from fitting import fits, is_list, is_object, texts
 
 Json = dict[str, Any]
@@ -37,7 +37,7 @@ def artifacts(*known: Artifact) -> Mapping[str, Artifact]:
     return {artifact.uri: artifact for artifact in known}
 
 
-SESSION = Known(
+SESSION = SessionFacts(
     task_ref="msg-2",
     user_refs=frozenset({"msg-1", "msg-2", "seq:7"}),
     call_ids=frozenset({"call-1", "call-2", "call-old"}),
@@ -89,7 +89,7 @@ def step(name: str = "s1", text: str = "do it", **more: object) -> Json:
     return {"id": name, "text": text, **more}
 
 
-def checked(asked: object, session: Known = SESSION) -> Accepted | Rejected:
+def checked(asked: object, session: SessionFacts = SESSION) -> Accepted | Rejected:
     return check(asked if isinstance(asked, bytes) else orjson.dumps(asked), session)
 
 
@@ -204,7 +204,7 @@ TIGHT = attrs.evolve(SESSION, limits=Limits(max_plan_steps_total=1, max_value_ch
     ],
 )
 def test_an_accepted_payload_tells_what_will_be_cut(
-    asked: Json, shortened: object, session: Known
+    asked: Json, shortened: object, session: SessionFacts
 ) -> None:
     answer = checked(asked, session)
 
@@ -407,7 +407,7 @@ def test_the_task_is_no_anchor_before_there_is_one() -> None:
 
 
 def test_calls_of_one_script_share_an_anchor_and_a_hash_where_they_have_one() -> None:
-    def session(*hashes: str | None) -> Known:
+    def session(*hashes: str | None) -> SessionFacts:
         outputs = [
             Artifact(f"t{place}/call-1", "tool_output", each, 1)
             for place, each in enumerate(hashes)

@@ -4,13 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.rollout.commands import (
-    act_of,
-    covering,
-    is_check,
-    passed_by,
-    program_of,
-)
+from codex_checkpoints.core.shell.commands import act_of, covering, is_check, passed_by, program_of
 from growth import takes_time_in_proportion
 
 LOOKS = """

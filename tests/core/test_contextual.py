@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.rollout.contextual import (
+from codex_checkpoints.core.agents.codex.injected_text import (
     is_contextual,
     is_human,
     is_image_wrapper,
@@ -12,7 +12,7 @@ from codex_checkpoints.core.rollout.contextual import (
     request_of,
     without_payloads,
 )
-from codex_checkpoints.core.rollout.ours import (
+from codex_checkpoints.core.agents.codex.own_messages import (
     CHECKPOINT_LINE,
     HOW_TO_LINE,
     RESTORE_LINE,

@@ -14,22 +14,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rollouts as r
+from codex_checkpoints.core.agents.codex.reader import CHUNK
 from codex_checkpoints.core.checkpoint.records import IGNORED, Caps
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.view import view_v1
-from codex_checkpoints.core.compaction.building import Replacement, Terms, build
 from codex_checkpoints.core.compaction.handoff import bundle
+from codex_checkpoints.core.compaction.replacement import Replacement, Terms, build
 from codex_checkpoints.core.digest.allocation import SECTIONS, DigestTerms, tokens_of
 from codex_checkpoints.core.digest.calls import files_of_patch
-from codex_checkpoints.core.digest.composing import Digest, digest_v1
-from codex_checkpoints.core.digest.cutting import ends_of
-from codex_checkpoints.core.digest.gathering import MOST, Gathering
-from codex_checkpoints.core.digest.ignoring import Ignoring
+from codex_checkpoints.core.digest.extract import MOST, DigestExtract
+from codex_checkpoints.core.digest.ignored_files import Ignoring
 from codex_checkpoints.core.digest.one_line import BREAK
 from codex_checkpoints.core.digest.outcomes import PatchCounts, telling_lines, tells_of_failure
 from codex_checkpoints.core.digest.recall import Entry, Recall
-from codex_checkpoints.core.digest.records import Gathered, Quote, Where
-from codex_checkpoints.core.rollout.reader import CHUNK
+from codex_checkpoints.core.digest.records import DigestSource, Quote, RecordPlace
+from codex_checkpoints.core.digest.render import Digest, digest_v1
+from codex_checkpoints.core.digest.truncate import ends_of
 from compactions import CHECKPOINT, LONG_ANSWER, pasts, user
 from generated import damaged, sessions
 from growth import takes_time_in_proportion
@@ -38,10 +38,10 @@ from reading import read
 LINE = re.compile(r"- (?:(?:t\d+ )?#\d+ .+|[^#\n].*)")
 
 
-def gathered(data: bytes, piece: int = CHUNK) -> Gathered:
+def gathered(data: bytes, piece: int = CHUNK) -> DigestSource:
     """Read a file in pieces of one size."""
     replay = Replay()
-    gathering = Gathering(replay, r.THREAD)
+    gathering = DigestExtract(replay, r.THREAD)
     waiting = b""
     for at in range(0, len(data), piece):
         waiting += data[at : at + piece]
@@ -439,10 +439,10 @@ def test_requests_hold_no_base64() -> None:
 
 
 def test_a_name_of_thousands_of_turns_ago_is_worth_nothing() -> None:
-    where = Where(None, 1, age=5000)
+    where = RecordPlace(None, 1, age=5000)
     quotes = [Quote(where, "output", "make", "old_name_of_it"), Quote(where, "answer", "", "x_new")]
-    new = Quote(Where(None, 2), "answer", "", "new_name_of_it")
-    found = digest_v1(Gathered(5001, quotes=(*quotes, new)), DigestTerms(1000))
+    new = Quote(RecordPlace(None, 2), "answer", "", "new_name_of_it")
+    found = digest_v1(DigestSource(5001, quotes=(*quotes, new)), DigestTerms(1000))
     assert "new_name_of_it" in found.text
     assert "old_name_of_it" not in found.text
 
@@ -450,7 +450,7 @@ def test_a_name_of_thousands_of_turns_ago_is_worth_nothing() -> None:
 def test_long_sessions_are_kept_within_bounds() -> None:
     many = [r.turn(r.user("x"), r.shell(f"make {n}", "y"), r.assistant("z")) for n in range(1100)]
     writer, replay = r.Writer(), Replay()
-    gathering = Gathering(replay, r.THREAD)
+    gathering = DigestExtract(replay, r.THREAD)
     for step in (r.session(), *many):
         step(writer)
         replay.feed(writer.data)
@@ -1736,8 +1736,8 @@ def test_long_runs_of_one_character_take_no_time(text: str) -> None:
 @pytest.mark.parametrize("piece", ["1,", "a-", "1:", "/a", " ", "x1-", "@1", "-1", ".a"])
 def test_long_rows_of_an_output_are_read_in_proportion(piece: str) -> None:
     def work(text: str) -> None:
-        where = Where(None, 1)
-        digest_v1(Gathered(1, quotes=(Quote(where, "output", "make", text),)), DigestTerms(500))
+        where = RecordPlace(None, 1)
+        digest_v1(DigestSource(1, quotes=(Quote(where, "output", "make", text),)), DigestTerms(500))
 
     takes_time_in_proportion(work, lambda size: piece * size)
 

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rollouts as r
+from codex_checkpoints.core.agents.codex.items import Action
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.digest.edits import MOST_COMMAND, Edits, Touch, texts_of, trail_of
-from codex_checkpoints.core.digest.gathering import Gathering
-from codex_checkpoints.core.digest.records import Trail
-from codex_checkpoints.core.rollout.fields import content_hash
-from codex_checkpoints.core.rollout.items import Action
-from codex_checkpoints.core.rollout.patches import applied
+from codex_checkpoints.core.digest.edits import MOST_COMMAND, Edits, FileTouch, texts_of, trail_of
+from codex_checkpoints.core.digest.extract import DigestExtract
+from codex_checkpoints.core.digest.records import FileHistory
+from codex_checkpoints.core.fields import content_hash
+from codex_checkpoints.core.patches import applied
 from generated import sessions
 from reading import read_with
 
@@ -23,15 +23,15 @@ ONE_TO_TWO = ("@@", "-a = 1", "+a = 2", " b = 1")
 TWO_TO_THREE = ("@@ -2 +2 @@", "-b = 1", "+b = 3")
 
 
-def touch(*hunks: str, text: str | None = None, action: Action = "update") -> Touch:
-    return Touch(1, 1, "t1", action, hunks or None, text, content_hash(text))
+def touch(*hunks: str, text: str | None = None, action: Action = "update") -> FileTouch:
+    return FileTouch(1, 1, "t1", action, hunks or None, text, content_hash(text))
 
 
 READ = touch(action="read")
 UNKNOWN = touch()
 
 
-def edits(*steps: r.Step, form: r.Form) -> dict[str, list[Touch]]:
+def edits(*steps: r.Step, form: r.Form) -> dict[str, list[FileTouch]]:
     return read_with(Edits(Replay()), r.rollout(r.session(form), *steps)).files
 
 
@@ -93,12 +93,12 @@ def by_edits(data: bytes) -> Account:
 def by_digest(data: bytes) -> Account:
     """Return what the digest says of each."""
     replay = Replay()
-    gathering = Gathering(replay, r.THREAD)
+    gathering = DigestExtract(replay, r.THREAD)
     replay.close(data[replay.feed(data) :])
     return {uri: told(trail) for uri, trail in gathering.gathered().changes.items()}
 
 
-def told(trail: Trail) -> tuple[str, int, int, str | None, str | None]:
+def told(trail: FileHistory) -> tuple[str, int, int, str | None, str | None]:
     return trail.kind, trail.added, trail.removed, trail.moved_from, trail.moved_to
 
 

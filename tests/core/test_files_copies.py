@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rollouts as r
+from codex_checkpoints.core.fields import content_hash
 from codex_checkpoints.core.files.copies import Copied, CopyMode, Target, targets_of
-from codex_checkpoints.core.rollout.fields import content_hash
 from core.test_files_plan import NAMES, Disk, difference, patched, plan, session, texts
 
 PATCH = """*** Begin Patch

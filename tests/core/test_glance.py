@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rollouts as r
-from codex_checkpoints.core.checkpoint.glance import Glance, glance
 from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.tail_summary import TailSummary, glance
 from codex_checkpoints.service.reading.session_file import is_between_turns
 from generated import SPELLINGS, Spelling, damaged, hostile_lines, sessions
 
@@ -26,11 +26,11 @@ def back_of(data: bytes, size: int, most: int) -> Iterator[bytes]:
     return (data[max(first, end - size) : end] for end in range(len(data), first, -size))
 
 
-def ends(data: bytes, front: int = 1 << 20, back: int = 1 << 20) -> Glance | None:
+def ends(data: bytes, front: int = 1 << 20, back: int = 1 << 20) -> TailSummary | None:
     return glance(front_of(data, 700, front), back_of(data, 900, back))
 
 
-def seen(data: bytes, front: int = 1 << 20, back: int = 1 << 20) -> Glance:
+def seen(data: bytes, front: int = 1 << 20, back: int = 1 << 20) -> TailSummary:
     found = ends(data, front, back)
     assert found is not None
     return found

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.history.items import OTHER, read_item
-from codex_checkpoints.core.history.rebuild import KEPT_TOKENS, NO_SUMMARY
-from codex_checkpoints.core.rollout import contextual
+from codex_checkpoints.core.agents.codex import injected_text
+from codex_checkpoints.core.agents.codex.history.items import OTHER, read_item
+from codex_checkpoints.core.agents.codex.history.rebuild import KEPT_TOKENS, NO_SUMMARY
 from histories import history, said
 from rollouts import (
     FOLDER,
@@ -93,7 +93,7 @@ def codex_summary(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
     opening = "Another began with this."
     digest = hashlib.sha256(opening.encode()).hexdigest()
     starts = ((len(opening), b"\n", digest), (0, b"", ""))
-    monkeypatch.setattr(contextual, "_SUMMARY_STARTS", starts)
+    monkeypatch.setattr(injected_text, "_SUMMARY_STARTS", starts)
     return lambda text: f"{opening}\n{text}"
 
 

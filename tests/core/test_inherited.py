@@ -3,8 +3,8 @@
 import pytest
 
 import rollouts as r
-from codex_checkpoints.core.checkpoint.glance import glance
 from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.tail_summary import glance
 
 PARENT, CHILD = (f"01a1f00{n}-0000-7000-8000-00000000000{n}" for n in (1, 2))
 SPAWN = {"subagent": {"thread_spawn": {"parent_thread_id": PARENT, "depth": 1}}}

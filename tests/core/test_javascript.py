@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.rollout.javascript import LiteralCall, literal_calls
+from codex_checkpoints.core.shell.javascript import LiteralCall, literal_calls
 from growth import takes_time_in_proportion
 
 JSON = st.recursive(

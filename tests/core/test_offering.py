@@ -2,11 +2,11 @@
 
 import pytest
 
-from codex_checkpoints.core.compaction.offering import (
+from codex_checkpoints.core.compaction.token_budget import (
     Between,
-    Named,
     Offer,
     OfferMode,
+    WindowOverrides,
     budget,
     offer,
     outline_budget,
@@ -20,7 +20,7 @@ def between(
 
 
 FULL = between()
-NOBODY = Named()
+NOBODY = WindowOverrides()
 
 
 @pytest.mark.parametrize("mode", ["offer", "automatic"])
@@ -69,23 +69,27 @@ def test_an_estimate_counts_also_above_the_window_and_is_called_one(tokens: int)
     assert made.tokens_source == "estimated"
 
 
-NOBODYS = Named(setting=50_000, environment="100000")
-FAST = Named(fast_setting=32_000, fast_environment="64000")
+NOBODYS = WindowOverrides(setting=50_000, environment="100000")
+FAST = WindowOverrides(fast_setting=32_000, fast_environment="64000")
 
 
 @pytest.mark.parametrize(
     ("named", "main", "fast"),
     [
         (NOBODY, (272_000, "advertised"), (400_000, "unknown")),
-        (Named(environment="100000"), (100_000, "environment"), (400_000, "unknown")),
+        (WindowOverrides(environment="100000"), (100_000, "environment"), (400_000, "unknown")),
         (NOBODYS, (50_000, "setting"), (400_000, "unknown")),
-        (Named(environment="0"), (272_000, "advertised"), (400_000, "unknown")),
-        (Named(fast_environment="64000"), (272_000, "advertised"), (64_000, "environment")),
+        (WindowOverrides(environment="0"), (272_000, "advertised"), (400_000, "unknown")),
+        (
+            WindowOverrides(fast_environment="64000"),
+            (272_000, "advertised"),
+            (64_000, "environment"),
+        ),
         (FAST, (272_000, "advertised"), (32_000, "setting")),
     ],
 )
 def test_settings_go_before_the_environment_and_that_before_the_model(
-    named: Named, main: tuple[int, str], fast: tuple[int, str]
+    named: WindowOverrides, main: tuple[int, str], fast: tuple[int, str]
 ):
     """The outline goes by the window of the smaller model."""
     its, outlines = budget(272_000, named), outline_budget(named)
@@ -98,6 +102,6 @@ def test_a_window_that_is_deliberately_limited_moves_the_trigger():
     session = between(tokens=60_000)
 
     assert offer("offer", session, NOBODY) is None
-    made: Offer | None = offer("offer", session, Named(setting=100_000))
+    made: Offer | None = offer("offer", session, WindowOverrides(setting=100_000))
     assert made is not None
     assert made.trigger == 56_250

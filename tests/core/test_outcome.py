@@ -2,7 +2,7 @@
 
 import pytest
 
-from codex_checkpoints.core.rollout.items import (
+from codex_checkpoints.core.agents.codex.items import (
     UNKNOWN,
     CommandRun,
     Outcome,

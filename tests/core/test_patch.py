@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.rollout.items import PatchedFile
-from codex_checkpoints.core.rollout.script import files_of
+from codex_checkpoints.core.agents.codex.items import PatchedFile
+from codex_checkpoints.core.shell.script import files_of
 from growth import takes_time_in_proportion
 
 HEADERS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.rollout.paths import FileUri, absolute_of, encoded, uri_of
+from codex_checkpoints.core.paths import FileUri, absolute_of, encoded, uri_of
 
 POSIX = "/home/ana/shop"
 WINDOWS = r"C:\Users\Ana\shop"

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.checkpoint.lookalikes import readings
-from codex_checkpoints.core.checkpoint.policy import RULES, standing_policy
+from codex_checkpoints.core.checkpoint.confusables import readings
+from codex_checkpoints.core.checkpoint.policy import POLICY_RULES, standing_policy
 from growth import takes_time_in_proportion
 
 POLICIES = [
@@ -359,7 +359,7 @@ def test_a_fact_about_the_project_passes(text: str) -> None:
 
 
 def test_every_rule_has_a_name_of_its_own_and_finds_something_above() -> None:
-    names = [rule.name for rule in RULES]
+    names = [rule.name for rule in POLICY_RULES]
 
     assert len(names) == len(set(names))
     assert {rule for rule, _ in POLICIES} == set(names)
@@ -393,7 +393,7 @@ TEXTS = st.lists(
 def test_the_case_of_letters_changes_nothing(text: str) -> None:
     found = standing_policy(text)
 
-    assert found in {None, *(rule.name for rule in RULES)}
+    assert found in {None, *(rule.name for rule in POLICY_RULES)}
     for other in (text.upper(), text.lower(), text.swapcase(), text.title(), text.casefold()):
         assert standing_policy(other) == found
 

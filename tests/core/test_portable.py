@@ -15,7 +15,6 @@ from codex_checkpoints.core.checkpoint.records import (
     Fact,
     Plan,
 )
-from codex_checkpoints.core.portable.leaving import Left, SessionContents, note_events, packed
 from codex_checkpoints.core.portable.pack import (
     LISTS,
     MAX_BYTES,
@@ -28,7 +27,13 @@ from codex_checkpoints.core.portable.pack import (
     stays,
     to_bytes,
 )
-from codex_checkpoints.core.portable.reading import BadPack, import_in, pack_in
+from codex_checkpoints.core.portable.pack_export import (
+    Omitted,
+    SessionContents,
+    note_events,
+    packed,
+)
+from codex_checkpoints.core.portable.pack_import import BadPack, import_in, pack_in
 from codex_checkpoints.core.restore.lineage import Cut, Link
 from codex_checkpoints.core.restore.markers import Marker, MarkerSet
 from codex_checkpoints.core.restore.references import ModeChange
@@ -69,7 +74,7 @@ def test_the_history_of_notes_has_what_was_accepted_and_what_was_taken_back():
         NoteEvent(1, "t1", AT, fact("port"), None),
         NoteEvent(2, None, None, None, RevokedNote("fact", "port")),
     )
-    assert left == Left()
+    assert left == Omitted()
     assert pack_in(to_bytes(pack)) == pack
 
 
@@ -82,7 +87,7 @@ def test_of_too_many_notes_and_markers_the_newest_go():
 
     assert [pack.notes[0].seq, pack.notes[-1].seq] == [5, LISTS["notes"] + 4]
     assert pack.markers[-1].checkpoint_id == "m259"
-    assert left == Left(older_notes=5, older_markers=5)
+    assert left == Omitted(older_notes=5, older_markers=5)
 
 
 def played(number: int, name: str | None = None) -> PackedTurn:
@@ -99,7 +104,7 @@ def test_of_too_many_turns_and_modes_the_newest_go():
     assert [pack.turns[0].number, pack.turns[-1].number] == [6, LISTS["turns"] + 5]
     # What came behind the checkpoint is none of it.
     assert [pack.modes[0].seq, pack.modes[-1].seq] == [2, LISTS["modes"] + 1]
-    assert left == Left(older_turns=5)
+    assert left == Omitted(older_turns=5)
     assert pack_in(to_bytes(pack)) == pack
 
 
@@ -109,13 +114,13 @@ def test_turns_of_several_sessions_are_numbered_in_each():
 
     pack, left = packed(evolve(contents(), turns=turns), [])
 
-    assert (pack.turns, left) == (turns, Left())
+    assert (pack.turns, left) == (turns, Omitted())
     assert pack_in(to_bytes(pack)) == pack
 
 
 def test_notes_and_turns_that_make_a_pack_too_large_stay_behind(monkeypatch: pytest.MonkeyPatch):
     most = MAX_BYTES // 8  # each text is looked at for orders, which takes its time
-    monkeypatch.setattr("codex_checkpoints.core.portable.leaving.MAX_BYTES", most)
+    monkeypatch.setattr("codex_checkpoints.core.portable.pack_export.MAX_BYTES", most)
     uris = [f"{n}-".ljust(1000, "x") for n in range(240)]
     artifacts = {uri: Artifact(uri, "tool_output", None, 1) for uri in uris}
     turns = tuple(map(played, range(1, LISTS["turns"] + 1)))

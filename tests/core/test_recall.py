@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import rollouts as r
-from codex_checkpoints.service.digests import Digests, Recalled, default_budget
+from codex_checkpoints.service.history.digests import Digests, Recalled, default_budget
+from codex_checkpoints.service.history.timelines import transcript
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.timelines import transcript
 from homes import Home, thread
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codex_checkpoints.core.checkpoint.text import MARK, may_hold_secret
+from codex_checkpoints.core.checkpoint.redaction import MARK, may_hold_secret
 from codex_checkpoints.core.portable.redacted_lines import IMAGE, LineRedactor
 from planted import TOKEN, everything
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.checkpoint.text import MARK, RULES, find_secret, redact
+from codex_checkpoints.core.checkpoint.redaction import MARK, SECRET_RULES, find_secret, redact
 from growth import takes_time_in_proportion
 
 MIXED = "a1B2c3D4e5F6"
@@ -258,13 +258,13 @@ def test_the_first_rule_that_finds_something_is_named() -> None:
 
 
 def test_every_rule_has_a_name_of_its_own_and_finds_something_above() -> None:
-    names = [rule.name for rule in RULES]
+    names = [rule.name for rule in SECRET_RULES]
     assert len(names) == len(set(names))
     assert {find_secret(text) for _, text, _ in SECRETS} == {*names, "command_line"}
 
 
 def test_every_hint_is_in_lower_case_and_every_match_has_one() -> None:
-    for rule in RULES:
+    for rule in SECRET_RULES:
         assert all(hint == hint.lower() for hint in rule.hints)
         for _, text, _ in SECRETS:
             found = rule.pattern.search(text)
@@ -283,7 +283,7 @@ TEXTS = st.lists(
 
 @given(TEXTS)
 def test_what_a_rule_needs_stands_in_every_text_in_which_it_finds_something(text: str) -> None:
-    for rule in RULES:
+    for rule in SECRET_RULES:
         found = rule.pattern.search(text)
         assert found is None or re.search(rule.needs, text.lower())
         assert found is None or not rule.signs or any(sign in found[0] for sign in rule.signs)

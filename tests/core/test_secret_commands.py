@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from codex_checkpoints.core.checkpoint.redaction import MARK, find_secret, redact
 from codex_checkpoints.core.checkpoint.secret_commands import COMMANDS
-from codex_checkpoints.core.checkpoint.text import MARK, find_secret, redact
 
 FOLDER = Path(__file__).parent
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import pytest
 
 import rollouts as r
+from codex_checkpoints.core.agents.codex.items import answered_whole
 from codex_checkpoints.core.checkpoint.records import Artifact, Checkpoint, from_bytes, to_bytes
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.rollout.items import answered_whole
-from codex_checkpoints.core.rollout.script import files_of
+from codex_checkpoints.core.shell.script import files_of
 from reading import read, read_on
 
 WAS = "a = 1\n"

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.rollout import shell
-from codex_checkpoints.core.rollout.commands import only_looks
-from codex_checkpoints.core.rollout.script import ShellReading, files_of, read_script
-from codex_checkpoints.core.rollout.shell import Read, Write, script_of
+from codex_checkpoints.core.shell import posix
+from codex_checkpoints.core.shell.commands import only_looks
+from codex_checkpoints.core.shell.posix import Read, Write, script_of
+from codex_checkpoints.core.shell.script import ShellReading, files_of, read_script
 from growth import takes_time_in_proportion
 
 PATCH = "*** Begin Patch\n*** Add File: a b.txt\n+it's $x `y` (\n*** End Patch\n"
@@ -21,7 +21,7 @@ NOISE = st.text(st.sampled_from("abc 'cd'\"\\$`(){}<>&|;#~*-\n\t&&EOF=é")) | st
 
 
 def read_argv(argv: list[str]) -> ShellReading:
-    return read_script(script_of(argv), shell.program_of(argv))
+    return read_script(script_of(argv), posix.program_of(argv))
 
 
 def names(script: str) -> tuple[str, ...]:

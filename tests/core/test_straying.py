@@ -11,7 +11,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Step,
     Task,
 )
-from codex_checkpoints.service.reading.projections import straying
+from codex_checkpoints.service.reading.checkpoints import straying
 
 
 def checkpoint(

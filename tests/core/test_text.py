@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.checkpoint.text import SCANNED, cut, find_secret, one_line, value
-from codex_checkpoints.core.rollout.fields import CONTROLS
+from codex_checkpoints.core.checkpoint.redaction import SCANNED, cut, find_secret, one_line, value
+from codex_checkpoints.core.fields import CONTROLS
 
 FAMILY = "\U0001f469\u200d\U0001f467"
 KEY = "ghp_" + "a1B2" * 9

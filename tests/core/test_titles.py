@@ -3,11 +3,11 @@
 import pytest
 
 import rollouts as r
-from codex_checkpoints.core.checkpoint.glance import glance
+from codex_checkpoints.core.agents.codex.titles import PICTURE, title_in
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.requests import request_in
-from codex_checkpoints.core.digest.gathering import Gathering
-from codex_checkpoints.core.rollout.titles import PICTURE, title_in
+from codex_checkpoints.core.checkpoint.tail_summary import glance
+from codex_checkpoints.core.digest.extract import DigestExtract
 from codex_checkpoints.core.timeline import Timeline
 from reading import read, task
 
@@ -70,7 +70,7 @@ def test_a_command_of_the_person_is_no_failed_check_of_the_agent(form: r.Form):
         r.session(form), r.turn(r.user("Fix it"), r.shell("make lint", exit_code=1), own)
     )
     replay = Replay()
-    timeline, gathering = Timeline(replay), Gathering(replay, r.THREAD)
+    timeline, gathering = Timeline(replay), DigestExtract(replay, r.THREAD)
     replay.feed(data)
 
     (turn,) = timeline.turns()

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.history.tokens import (
+from codex_checkpoints.core.agents.codex.history.tokens import (
     Calibration,
     Context,
     Figure,
-    Report,
+    TokenReport,
     WindowBudget,
     approximate_tokens,
     budget_of,
@@ -19,7 +19,7 @@ from codex_checkpoints.core.history.tokens import (
     of_item,
     window_size,
 )
-from codex_checkpoints.core.rollout.items import Tokens
+from codex_checkpoints.core.agents.codex.items import Tokens
 from histories import history
 from rollouts import (
     WINDOW,
@@ -92,20 +92,36 @@ def test_more_than_the_window_holds_is_flagged():
     ("reports", "overhead", "scale"),
     [
         ([], None, 1000),
-        ([Report(2_000, 9_000)], 7_000, 1000),
-        ([Report(2_000, 9_000), Report(3_999, 12_000)], 7_000, 1000),  # it has hardly grown
-        ([Report(2_000, 9_000), Report(9_000, 12_000), Report(100_000, 97_000)], 7_000, 900),
-        ([Report(2_000, 9_000), Report(100_000, 20_000)], 7_000, 500),  # never below a half
-        ([Report(2_000, 9_000), Report(10_000, 90_000)], 7_000, 1500),
-        ([Report(9_000, 2_000), Report(10_000, 3_000)], 0, 1000),
-        ([Report(8_000, 94_000), Report(8_200, 12_300)], 4_100, 1000),  # of another history
-        ([Report(2_000, 9_000, is_estimate=True)], 7_000, 1000),
-        ([Report(2_000, 900, is_estimate=True)], None, 1000),
-        ([Report(2_000, 900, is_estimate=True), Report(2_100, 9_000)], 6_900, 1000),
+        ([TokenReport(2_000, 9_000)], 7_000, 1000),
+        (
+            [TokenReport(2_000, 9_000), TokenReport(3_999, 12_000)],
+            7_000,
+            1000,
+        ),  # it has hardly grown
+        (
+            [TokenReport(2_000, 9_000), TokenReport(9_000, 12_000), TokenReport(100_000, 97_000)],
+            7_000,
+            900,
+        ),
+        (
+            [TokenReport(2_000, 9_000), TokenReport(100_000, 20_000)],
+            7_000,
+            500,
+        ),  # never below a half
+        ([TokenReport(2_000, 9_000), TokenReport(10_000, 90_000)], 7_000, 1500),
+        ([TokenReport(9_000, 2_000), TokenReport(10_000, 3_000)], 0, 1000),
+        (
+            [TokenReport(8_000, 94_000), TokenReport(8_200, 12_300)],
+            4_100,
+            1000,
+        ),  # of another history
+        ([TokenReport(2_000, 9_000, is_estimate=True)], 7_000, 1000),
+        ([TokenReport(2_000, 900, is_estimate=True)], None, 1000),
+        ([TokenReport(2_000, 900, is_estimate=True), TokenReport(2_100, 9_000)], 6_900, 1000),
     ],
 )
 def test_reports_of_a_window_tell_overhead_and_scale(
-    reports: list[Report], overhead: int | None, scale: int
+    reports: list[TokenReport], overhead: int | None, scale: int
 ):
     assert calibrated(reports) == Calibration(overhead, scale)
 

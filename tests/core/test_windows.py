@@ -5,14 +5,9 @@ from typing import Any
 
 import pytest
 
-from codex_checkpoints.core.history.windows import (
-    Chain,
-    Fragment,
-    begun,
-    render,
-)
-from codex_checkpoints.core.rollout.contextual import is_human
-from codex_checkpoints.core.rollout.fields import window_id_of
+from codex_checkpoints.core.agents.codex.history.windows import Chain, Fragment, begun, render
+from codex_checkpoints.core.agents.codex.injected_text import is_human
+from codex_checkpoints.core.fields import window_id_of
 from histories import history, windows
 from rollouts import (
     Form,

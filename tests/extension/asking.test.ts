@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { KeptTexts } from "../../extension/src/model/documents.ts";
-import { Newest, OneAtATime } from "../../extension/src/model/status.ts";
+import { Newest, OneAtATime } from "../../extension/src/client/model/status.ts";
+import { KeptTexts } from "../../extension/src/common/model/documents.ts";
 
 test("an answer counts until another question is begun", () => {
   const questions = new Newest();

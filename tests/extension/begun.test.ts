@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { begunFrom } from "../../extension/src/model/begun.ts";
-import { fromPage } from "../../extension/src/model/pages.ts";
-import type { Branch, Window } from "../../extension/src/protocol.ts";
+import type { Branch, Window } from "../../extension/src/client/protocol.ts";
+import { fromPage } from "../../extension/src/common/model/pages.ts";
+import { begunFrom } from "../../extension/src/page/model/begun.ts";
 import { session } from "./values.ts";
 
 const SOURCE: Branch = {

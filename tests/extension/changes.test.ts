@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { excerpts, sidesOf } from "../../extension/src/model/changes.ts";
-import type { FileChange } from "../../extension/src/protocol.ts";
+import type { FileChange } from "../../extension/src/client/protocol.ts";
+import { excerpts, sidesOf } from "../../extension/src/page/model/changes.ts";
 
 const PATCH = { ref: "#9", turn: 2, text: "@@ -1,2 +1,2 @@ def a():\n-x = 1\n+x = 2\n y" };
 const FILE: FileChange = {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { codexMissing, howToInstallPython } from "../../extension/src/model/choosing.ts";
+import { codexMissing, howToInstallPython } from "../../extension/src/client/model/interpreters.ts";
 
 test("where Codex is not found it is said which setting was looked at", () => {
   assert.equal(

@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { figures, notice, reportText, windowRow } from "../../extension/src/model/compaction.ts";
-import { historyText } from "../../extension/src/model/documents.ts";
-import type { Compacted, CompactionPiece } from "../../extension/src/protocol.ts";
+import type { Compacted, CompactionPiece } from "../../extension/src/client/protocol.ts";
+import { historyText } from "../../extension/src/common/model/documents.ts";
+import {
+  figures,
+  notice,
+  reportText,
+  windowRow,
+} from "../../extension/src/compaction/model/texts.ts";
 
 const NOW = Date.parse("2026-11-20T12:00:00.000Z");
 

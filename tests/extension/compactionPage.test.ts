@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { budgetText, digestParts, type Part } from "../../extension/src/model/compactionPage.ts";
-import { fromPage } from "../../extension/src/model/pages.ts";
-import type { DigestLine, SessionDigest } from "../../extension/src/protocol.ts";
+import type { DigestLine, SessionDigest } from "../../extension/src/client/protocol.ts";
+import { fromPage } from "../../extension/src/common/model/pages.ts";
+import {
+  budgetText,
+  digestParts,
+  type Part,
+} from "../../extension/src/compaction/model/preview.ts";
 
 function line(section: string, text: string, some: Partial<DigestLine> = {}): DigestLine {
   const [, ref = null] = /^- (?:t\d+ )?(#\d+) /.exec(text) ?? [];

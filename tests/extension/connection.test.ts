@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { receivedNode } from "../../extension/src/model/checkpoint.ts";
+import { receivedNode } from "../../extension/src/checkpoint/model/rows.ts";
+import type { ConnectDoor, ConnectReport, Receipt } from "../../extension/src/client/protocol.ts";
 import {
   type ConnectionNode,
   changesText,
   connectionNodes,
-} from "../../extension/src/model/connection.ts";
-import type { ConnectDoor, ConnectReport, Receipt } from "../../extension/src/protocol.ts";
+} from "../../extension/src/connect/model/rows.ts";
 
 const NOW = Date.parse("2026-11-20T12:00:00.000Z");
 const FAILURE = { at: "2026-11-20T11:00:00.000Z", sessionId: "s1", code: "storage_error" };

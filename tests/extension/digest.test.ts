@@ -2,8 +2,13 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { anchorsIn, digestText, namesIn, recalledText } from "../../extension/src/model/digest.ts";
-import type { Recalled, SessionDigest } from "../../extension/src/protocol.ts";
+import type { Recalled, SessionDigest } from "../../extension/src/client/protocol.ts";
+import {
+  anchorsIn,
+  digestText,
+  namesIn,
+  recalledText,
+} from "../../extension/src/compaction/model/digest.ts";
 import { makeHome, Rollout, startServer } from "./server.ts";
 
 const SESSION = "01a1f865-38d8-70b2-8c7e-c01cbfd01af1";

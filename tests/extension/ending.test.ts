@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { test } from "node:test";
-import { end } from "../../extension/src/install.ts";
+import { end } from "../../extension/src/client/install.ts";
 
 const POSIX = { skip: process.platform === "win32" ? "nothing is asked there, only ended" : false };
 

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readShownFile, shownFileText } from "../../extension/src/model/documents.ts";
+import type { RestoredFile } from "../../extension/src/client/protocol.ts";
+import { readShownFile, shownFileText } from "../../extension/src/common/model/documents.ts";
 import {
   readPaths,
   readScope,
   restoreLabel,
   rowWords,
-} from "../../extension/src/model/fileRestores.ts";
-import type { RestoredFile } from "../../extension/src/protocol.ts";
+} from "../../extension/src/restore/model/files.ts";
 
 const FILE: RestoredFile = {
   ...{ path: "a.py", state: "restore", label: "restore", proof: "diff", why: null },

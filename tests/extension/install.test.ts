@@ -15,8 +15,8 @@ import {
   type Sources,
   type Surroundings,
   tryOut,
-} from "../../extension/src/install.ts";
-import { pythonChoices } from "../../extension/src/model/choosing.ts";
+} from "../../extension/src/client/install.ts";
+import { pythonChoices } from "../../extension/src/client/model/interpreters.ts";
 
 const NOT_HERE = { skip: process.platform === "win32" ? "these are shell scripts" : false };
 const NOTHING: Sources = { setting: "", chosen: null, platform: "linux" };

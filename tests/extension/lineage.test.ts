@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { lineagePicture } from "../../extension/src/model/lineage.ts";
-import type { LineageNode } from "../../extension/src/protocol.ts";
+import type { LineageNode } from "../../extension/src/client/protocol.ts";
+import { lineagePicture } from "../../extension/src/page/model/lineage.ts";
 
 function node(id: string, parent: string | null, at: string, to: string): LineageNode {
   const cut = { afterTurn: null, turnId: "t1", ordinalExclusive: null, byteOffset: null };

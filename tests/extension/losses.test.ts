@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Offer, Window } from "../../extension/src/client/protocol.ts";
 import {
   fullWords,
   Hints,
   lossesText,
   lossWords,
   windowRow,
-} from "../../extension/src/model/compaction.ts";
-import type { Offer, Window } from "../../extension/src/protocol.ts";
+} from "../../extension/src/compaction/model/texts.ts";
 import { loss, session } from "./values.ts";
 
 const NOW = Date.parse("2026-11-20T12:00:00.000Z");

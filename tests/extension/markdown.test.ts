@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readTarget } from "../../extension/src/model/links.ts";
-import { type Mark, readMarkdown, readTyped } from "../../extension/src/model/markdown.ts";
-import { fromPage } from "../../extension/src/model/pages.ts";
+import { readTarget } from "../../extension/src/common/model/links.ts";
+import { fromPage } from "../../extension/src/common/model/pages.ts";
+import { type Mark, readMarkdown, readTyped } from "../../extension/src/page/model/markdown.ts";
 
 /** All marks of a tree, those within others too. */
 function all(marks: readonly Mark[] | null): readonly Mark[] {

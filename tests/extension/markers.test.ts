@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { branchRow, madeWords } from "../../extension/src/model/branches.ts";
-import { checkpointNodes, NO_PIN, pathOf, pinsNode } from "../../extension/src/model/checkpoint.ts";
+import {
+  checkpointNodes,
+  NO_PIN,
+  pathOf,
+  pinsNode,
+} from "../../extension/src/checkpoint/model/rows.ts";
+import type { Branch, Difference, Marker, TurnEntry } from "../../extension/src/client/protocol.ts";
+import { cut, plain } from "../../extension/src/common/model/text.ts";
 import {
   comparisonTitle,
   differenceWords,
@@ -14,10 +20,9 @@ import {
   placeOfTurn,
   statesBefore,
   turnChoices,
-} from "../../extension/src/model/markers.ts";
-import { hasBelow, sessionRow, standsFor } from "../../extension/src/model/sessions.ts";
-import { cut, plain } from "../../extension/src/model/text.ts";
-import type { Branch, Difference, Marker, TurnEntry } from "../../extension/src/protocol.ts";
+} from "../../extension/src/markers/model/texts.ts";
+import { branchRow, madeWords } from "../../extension/src/sessions/model/branches.ts";
+import { hasBelow, sessionRow, standsFor } from "../../extension/src/sessions/model/rows.ts";
 import { checkpoint, session, told } from "./values.ts";
 
 const NOW = Date.parse("2026-11-20T12:00:00.000Z");

@@ -1,7 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type CheckpointNode, checkpointNodes } from "../../extension/src/model/checkpoint.ts";
-import { artifactPath, doctorText } from "../../extension/src/model/documents.ts";
+import { type CheckpointNode, checkpointNodes } from "../../extension/src/checkpoint/model/rows.ts";
+import { statusOf, whyDown } from "../../extension/src/client/model/status.ts";
+import type { RecentArtifact, SessionSummary } from "../../extension/src/client/protocol.ts";
+import { artifactPath, doctorText } from "../../extension/src/common/model/documents.ts";
+import {
+  age,
+  ago,
+  cut,
+  cutToColumns,
+  meter,
+  plain,
+  subject,
+} from "../../extension/src/common/model/text.ts";
 import {
   byDay,
   byFolder,
@@ -13,18 +24,7 @@ import {
   runningOf,
   sessionRow,
   standsFor,
-} from "../../extension/src/model/sessions.ts";
-import { statusOf, whyDown } from "../../extension/src/model/status.ts";
-import {
-  age,
-  ago,
-  cut,
-  cutToColumns,
-  meter,
-  plain,
-  subject,
-} from "../../extension/src/model/text.ts";
-import type { RecentArtifact, SessionSummary } from "../../extension/src/protocol.ts";
+} from "../../extension/src/sessions/model/rows.ts";
 import { checkpoint, note, recent, session, told } from "./values.ts";
 
 const NOW = Date.parse("2026-11-20T12:00:00.000Z");

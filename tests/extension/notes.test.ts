@@ -4,7 +4,9 @@ import {
   type CheckpointNode,
   decisionsNode,
   factsNode,
-} from "../../extension/src/model/checkpoint.ts";
+} from "../../extension/src/checkpoint/model/rows.ts";
+import type { Anchor, Note } from "../../extension/src/client/protocol.ts";
+import { harmless, iconless } from "../../extension/src/common/model/text.ts";
 import {
   decisionIn,
   decisionPayload,
@@ -16,9 +18,7 @@ import {
   freeDecisionId,
   isKey,
   uriOfFile,
-} from "../../extension/src/model/notes.ts";
-import { harmless, iconless } from "../../extension/src/model/text.ts";
-import type { Anchor, Note } from "../../extension/src/protocol.ts";
+} from "../../extension/src/notes/model/payloads.ts";
 import { note } from "./values.ts";
 
 const SHA = `sha256:${"a".repeat(64)}`;

@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fileRows } from "../../extension/src/model/changedFiles.ts";
-import { fromPage } from "../../extension/src/model/pages.ts";
-import { foldedOutput, readPatch } from "../../extension/src/model/patches.ts";
-import type { FileChange } from "../../extension/src/protocol.ts";
+import type { FileChange } from "../../extension/src/client/protocol.ts";
+import { fromPage } from "../../extension/src/common/model/pages.ts";
+import { fileRows } from "../../extension/src/page/model/changedFiles.ts";
+import { foldedOutput, readPatch } from "../../extension/src/page/model/patches.ts";
 
 const PATCH = `cd shop && apply_patch <<'EOF'
 *** Begin Patch

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { countWords, importText, packName } from "../../extension/src/model/portable.ts";
-import type { Imported } from "../../extension/src/protocol.ts";
+import type { Imported } from "../../extension/src/client/protocol.ts";
+import { countWords, importText, packName } from "../../extension/src/packs/model/texts.ts";
 import { session } from "./values.ts";
 
 const would: Imported = {

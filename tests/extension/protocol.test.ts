@@ -3,8 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import type { ResponseError } from "vscode-jsonrpc/node";
-import type { Checkpoint } from "../../extension/src/model/checkpoint.ts";
-import { sessionsParams } from "../../extension/src/model/sessions.ts";
+import type { Checkpoint } from "../../extension/src/checkpoint/model/rows.ts";
 import {
   type Changed,
   ChangedNotification,
@@ -14,7 +13,8 @@ import {
   type SessionDetail,
   type SessionList,
   type ViewText,
-} from "../../extension/src/protocol.ts";
+} from "../../extension/src/client/protocol.ts";
+import { sessionsParams } from "../../extension/src/sessions/model/rows.ts";
 import { type Home, makeHome, Rollout, type RunningServer, startServer } from "./server.ts";
 
 const PARENT = "01a1f865-38d8-70b2-8c7e-c01cbfd01af1";

@@ -9,7 +9,7 @@ import {
   REMEDIES,
   refusalText,
   refusalWords,
-} from "../../extension/src/model/refusals.ts";
+} from "../../extension/src/client/model/refusals.ts";
 
 const text = (path: string) => readFileSync(path, "utf8");
 const SERVER = "server/codex_checkpoints";

@@ -2,7 +2,13 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { fromPage } from "../../extension/src/model/pages.ts";
+import type {
+  PackLine,
+  RestoreDetails,
+  RestoreEntry,
+} from "../../extension/src/client/protocol.ts";
+import { fromPage } from "../../extension/src/common/model/pages.ts";
+import { localTime, utcTime } from "../../extension/src/common/model/text.ts";
 import {
   costOf,
   cutAt,
@@ -18,10 +24,8 @@ import {
   shareOf,
   sizeText,
   sliderText,
-} from "../../extension/src/model/restore.ts";
-import { detailSections, type Section } from "../../extension/src/model/restoreDetails.ts";
-import { localTime, utcTime } from "../../extension/src/model/text.ts";
-import type { PackLine, RestoreDetails, RestoreEntry } from "../../extension/src/protocol.ts";
+} from "../../extension/src/restore/model/preview.ts";
+import { detailSections, type Section } from "../../extension/src/restore/model/report.ts";
 
 const HOSTILE = "\u001b[31m<script>x</script>\u202e [a](command:b) $(trash)\n";
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { SearchHit, SessionHits } from "../../extension/src/client/protocol.ts";
 import {
   groupRow,
   type HitNode,
@@ -11,8 +12,7 @@ import {
   type SearchState,
   searchText,
   spansOf,
-} from "../../extension/src/model/searching.ts";
-import type { SearchHit, SessionHits } from "../../extension/src/protocol.ts";
+} from "../../extension/src/search/model/rows.ts";
 import { session as summary } from "./values.ts";
 
 const NOW = Date.parse("2026-11-20T12:00:00.000Z");

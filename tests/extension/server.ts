@@ -11,8 +11,8 @@ import {
   StreamMessageReader,
   StreamMessageWriter,
 } from "vscode-jsonrpc/node";
-import type { Answer, Asked, Method } from "../../extension/src/client.ts";
-import type { InitializationOptions } from "../../extension/src/protocol.ts";
+import type { Answer, Asked, Method } from "../../extension/src/client/client.ts";
+import type { InitializationOptions } from "../../extension/src/client/protocol.ts";
 
 const PYTHON = [".venv/bin/python", ".venv/Scripts/python.exe"]
   .map((path) => resolve(path))

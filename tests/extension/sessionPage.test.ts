@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fromPage, readState } from "../../extension/src/model/pages.ts";
+import type { TimelineTurn, TurnEntry } from "../../extension/src/client/protocol.ts";
+import { fromPage, readState } from "../../extension/src/common/model/pages.ts";
 import {
   areaPath,
   chosenIn,
@@ -18,8 +19,7 @@ import {
   stepOf,
   turnName,
   turnText,
-} from "../../extension/src/model/sessionPage.ts";
-import type { TimelineTurn, TurnEntry } from "../../extension/src/protocol.ts";
+} from "../../extension/src/page/model/page.ts";
 import { loss } from "./values.ts";
 
 function row(turn: number, more: Partial<TimelineTurn> = {}): TimelineTurn {

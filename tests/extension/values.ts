@@ -1,8 +1,13 @@
 /** Values that several tests begin with. */
 
-import type { Checkpoint, Told } from "../../extension/src/model/checkpoint.ts";
+import type { Checkpoint, Told } from "../../extension/src/checkpoint/model/rows.ts";
 
-import type { Loss, Note, RecentArtifact, SessionSummary } from "../../extension/src/protocol.ts";
+import type {
+  Loss,
+  Note,
+  RecentArtifact,
+  SessionSummary,
+} from "../../extension/src/client/protocol.ts";
 
 /** A session like any other, but for what is said. */
 export function session(some: Partial<SessionSummary>): SessionSummary {

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from codex_checkpoints.core.compaction.records import Into
-from codex_checkpoints.operations.compactions import outside
-from codex_checkpoints.service.compaction.compacting import Compacting
-from codex_checkpoints.service.compaction.request import Request
+from codex_checkpoints.operations.compaction import outside
+from codex_checkpoints.service.compaction.compact import Compacting
+from codex_checkpoints.service.compaction.request import CompactionRequest
 from codex_checkpoints.storage import locks
 from homes import Home, refusal, thread
 from rollouts import assistant, plan, rollout, session, tokens, turn, user
@@ -63,7 +63,7 @@ def records(home: Home, session_id: str) -> list[Any]:
 def test_of_several_at_once_one_compacts_and_the_others_are_refused(home: Home) -> None:
     with home.house() as house:
         compacting = Compacting(house.sessions, outside({}))
-        request = Request(thread(1), into="new")
+        request = CompactionRequest(thread(1), into="new")
         asked = [compacting.in_steps(request) for _ in range(3)]
         results = [next(steps)() for steps in asked]
         asked[0].send(results[0])
@@ -85,9 +85,9 @@ def test_one_that_reads_a_changed_session_anew_is_no_second_one_of_it(
 ) -> None:
     with home.house() as house:
         compacting = Compacting(house.sessions, outside({}))
-        steps = compacting.in_steps(Request(thread(1), into=into, force=True))
+        steps = compacting.in_steps(CompactionRequest(thread(1), into=into, force=True))
         results = next(steps)()
-        compacting.compact(Request(thread(1), into="in-place"))
+        compacting.compact(CompactionRequest(thread(1), into="in-place"))
         before = home.path().read_bytes(), made(home)
 
         refused = refusal(lambda: steps.send(results))

@@ -19,11 +19,11 @@ from bookkeeping import ORDER, faults
 from codex_checkpoints.assembly import Assembly
 from codex_checkpoints.core.compaction.records import Into
 from codex_checkpoints.core.restore.events import RestoreMode
-from codex_checkpoints.operations.compactions import outside
-from codex_checkpoints.service.compaction.compacting import Compacting
-from codex_checkpoints.service.compaction.installing import Undoing
-from codex_checkpoints.service.compaction.request import Request
-from codex_checkpoints.service.history import Histories
+from codex_checkpoints.operations.compaction import outside
+from codex_checkpoints.service.compaction.compact import Compacting
+from codex_checkpoints.service.compaction.install import Undoing
+from codex_checkpoints.service.compaction.request import CompactionRequest
+from codex_checkpoints.service.history.resumed_history import Histories
 from codex_checkpoints.storage.records import MARKERS
 from homes import Home, refusal, thread
 from killing import How, again, killed_at_each_step
@@ -137,7 +137,9 @@ def compact(home: Home, into: Into) -> Made:
             assert task.text == "later-words"
             Undoing(house.sessions, outside({})).uncompact(told[-1]["compactionId"])
         else:
-            Compacting(house.sessions, outside({})).compact(Request(thread(1), into, force=True))
+            Compacting(house.sessions, outside({})).compact(
+                CompactionRequest(thread(1), into, force=True)
+            )
 
     return ("compact", thread(1), into), new_sessions(home) if into == "new" else windows, holds
 
@@ -155,7 +157,7 @@ def uncompact(home: Home, into: Into) -> Made:
     with home.house() as house:
         old = Histories(house.sessions).history(thread(1)).items
         made = Compacting(house.sessions, outside({})).compact(
-            Request(thread(1), into=into, force=True)
+            CompactionRequest(thread(1), into=into, force=True)
         )
         compacted = Histories(house.sessions).history(thread(1)).items
     before, name = home.path().read_bytes(), str(made.compaction_id)

@@ -17,12 +17,12 @@ import pytest
 from bookkeeping import faults
 from codex_checkpoints.assembly import Assembly
 from codex_checkpoints.core.restore.events import RestoreMode
-from codex_checkpoints.service.marking import Markers
+from codex_checkpoints.service.markers import Markers
 from codex_checkpoints.service.recovery import recover
-from codex_checkpoints.service.restore.planning import RestoreParams
-from codex_checkpoints.service.restore.restoring import Restoring
+from codex_checkpoints.service.restore.plan import RestoreParams
+from codex_checkpoints.service.restore.restore import Restoring
 from codex_checkpoints.storage import records as stamps
-from codex_checkpoints.storage.durable import StorageError
+from codex_checkpoints.storage.atomic_files import StorageError
 from codex_checkpoints.storage.records import MARKERS, Records
 from homes import Home, refusal, snapshot, thread
 from rollouts import assistant, patch, rollout, session, shell, turn, user

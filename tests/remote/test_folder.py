@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bookkeeping import faults
-from codex_checkpoints.service.remote.pushing import Pusher
+from codex_checkpoints.service.remote.push import Pusher
 from codex_checkpoints.storage.remote.chosen import ChosenRemote
 from codex_checkpoints.storage.remote.contract import (
     Head,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from codex_checkpoints.service.remote.pushing import Pusher
+from codex_checkpoints.service.remote.push import Pusher
 from codex_checkpoints.storage.remote.chosen import ChosenRemote
 from codex_checkpoints.storage.remote.contract import (
     Answer,

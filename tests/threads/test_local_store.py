@@ -21,13 +21,13 @@ from hypothesis import strategies as st
 
 import python
 from codex_checkpoints.assembly import Assembly
-from codex_checkpoints.service.reading.catalogue import Catalogue
-from codex_checkpoints.storage import tree
+from codex_checkpoints.service.reading.session_index import SessionIndex
+from codex_checkpoints.storage import session_files
 from codex_checkpoints.storage.contract import (
     Conflict,
-    Look,
     NewThread,
     Patch,
+    RolloutStamp,
     StorageFailed,
     ThreadNotFound,
     ThreadQuery,
@@ -180,14 +180,14 @@ def test_the_numbers_of_a_file_system_may_be_larger_than_those_of_a_database(
     """Identities have up to 128 bits, and a file may be of another century."""
     path = home.put(chat("x"))
 
-    def large(found: os.stat_result) -> Look:
+    def large(found: os.stat_result) -> RolloutStamp:
         strange = SimpleNamespace(
             st_size=found.st_size, st_mtime_ns=10**19, st_ino=found.st_ino | 1 << 100 | 1 << 63
         )
         return plain(cast("os.stat_result", strange))
 
-    plain = tree.look_of
-    monkeypatch.setattr(tree, "look_of", large)
+    plain = session_files.look_of
+    monkeypatch.setattr(session_files, "look_of", large)
     with home.house() as house:
         assert house.sessions.summaries.page().items[0].session_id == thread(1)
         assert house.sessions.catalogue.store.faults() == ()
@@ -683,6 +683,6 @@ def test_what_was_derived_is_told_in_one_transaction_a_slice(
         put(self, rows, gone)
 
     monkeypatch.setattr(Index, "put", counting)
-    list(Catalogue(store).refresh())
+    list(SessionIndex(store).refresh())
 
     assert sizes == [250, 50]

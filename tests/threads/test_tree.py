@@ -9,7 +9,7 @@ from typing import Self
 import pytest
 
 from codex_checkpoints.storage.contract import Identity
-from codex_checkpoints.storage.tree import find, parse_name, roots, scan
+from codex_checkpoints.storage.session_files import find, parse_name, roots, scan
 
 THREAD = "01a1f865-0000-7000-8000-000000000001"
 SEGMENT = "01a1f866-1111-7222-8333-444444444444"

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.storage import durable, locks, writer
+from codex_checkpoints.storage import atomic_files, locks, writer
 from codex_checkpoints.storage.contract import (
     Conflict,
     Copied,
@@ -209,7 +209,7 @@ def test_without_hard_links_a_file_is_renamed_and_still_replaces_none(
 
     publish(home, home.path(), b"one\n")
     with pytest.raises(FileExistsError):
-        durable._link(str(home.put(b"new", 2)), str(home.path()))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        atomic_files._link(str(home.put(b"new", 2)), str(home.path()))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
     assert home.path().read_bytes() == b"one\n"
     assert list(home.root.rglob("*.tmp")) == []
@@ -465,7 +465,7 @@ def test_the_writer_decides_no_metadata_since_it_knows_none(home: Home) -> None:
     command = "import sys, codex_checkpoints.storage.writer; print(*sys.modules)"
     loaded = set(home.alone(sys.executable, "-c", command).stdout.decode().split())
 
-    assert "codex_checkpoints.storage.durable" in loaded
+    assert "codex_checkpoints.storage.atomic_files" in loaded
     knowing = ("index", "names", "query", "local")
     assert loaded.isdisjoint({"sqlite3", *(f"codex_checkpoints.storage.{n}" for n in knowing)})
 

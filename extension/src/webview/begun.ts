@@ -1,6 +1,6 @@
 /** A session without a turn of its own: the level of its source beside its own one. */
 
-import type { SessionView } from "../model/sessionPage.ts";
+import type { SessionView } from "../page/model/page.ts";
 import { button, el, figures, fill, send } from "./draw.ts";
 
 export function showBegun(place: HTMLElement, { begun, rows, window }: SessionView): void {

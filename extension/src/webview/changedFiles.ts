@@ -1,8 +1,8 @@
 /** The files that a session changed, each of which opens its diff. */
 
-import { fileRows } from "../model/changedFiles.ts";
-import type { PageTurn, SessionView } from "../model/sessionPage.ts";
-import { counted } from "../model/text.ts";
+import { counted } from "../common/model/text.ts";
+import { fileRows } from "../page/model/changedFiles.ts";
+import type { PageTurn, SessionView } from "../page/model/page.ts";
 import { button, el, fill, send } from "./draw.ts";
 import { badge, lineCount } from "./patches.ts";
 

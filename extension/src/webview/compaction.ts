@@ -1,15 +1,15 @@
 /** The page that previews a compaction: what is installed, for each budget of the digest. */
 
-import { MAX_DIGEST } from "../limits.ts";
+import { MAX_DIGEST } from "../client/limits.ts";
+import type { KeptMessage } from "../client/protocol.ts";
+import type { Trouble } from "../common/model/pages.ts";
+import { counted, cut, dotted, tokenCount } from "../common/model/text.ts";
 import {
   budgetText,
   type CompactionView,
   digestParts,
   readBudget,
-} from "../model/compactionPage.ts";
-import type { Trouble } from "../model/pages.ts";
-import { counted, cut, dotted, tokenCount } from "../model/text.ts";
-import type { KeptMessage } from "../protocol.ts";
+} from "../compaction/model/preview.ts";
 import {
   BudgetField,
   button,

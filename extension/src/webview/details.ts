@@ -1,8 +1,8 @@
 /** The page of a past restore. */
 
-import type { Trouble } from "../model/pages.ts";
-import { type Details, modeLabel, nameOf } from "../model/restore.ts";
-import { type Body, detailSections, type Section, type Value } from "../model/restoreDetails.ts";
+import type { Trouble } from "../common/model/pages.ts";
+import { type Details, modeLabel, nameOf } from "../restore/model/preview.ts";
+import { type Body, detailSections, type Section, type Value } from "../restore/model/report.ts";
 import {
   button,
   type Child,

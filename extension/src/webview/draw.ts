@@ -3,10 +3,10 @@
  * page is shown what the editor sends.
  */
 
-import type { FromPage, ToPage, Trouble } from "../model/pages.ts";
-import { REMEDIES } from "../model/refusals.ts";
-import { shareOf, sizeText } from "../model/restore.ts";
-import { localTime, plain, SVG, shownText, utcTime } from "../model/text.ts";
+import { REMEDIES } from "../client/model/refusals.ts";
+import type { FromPage, ToPage, Trouble } from "../common/model/pages.ts";
+import { localTime, plain, SVG, shownText, utcTime } from "../common/model/text.ts";
+import { shareOf, sizeText } from "../restore/model/preview.ts";
 
 export type Child = Node | string | null;
 

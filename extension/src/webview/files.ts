@@ -1,13 +1,13 @@
 /** The files of a restore: those that come back, with a tick, and those that differ. */
 
+import type { Restored, RestoredFile, RestoredFiles } from "../client/protocol.ts";
 import {
   type FilesView,
   lineCounts,
   SCOPES,
   type Scope,
   scopeLabel,
-} from "../model/fileRestores.ts";
-import type { Restored, RestoredFile, RestoredFiles } from "../protocol.ts";
+} from "../restore/model/files.ts";
 import { button, type Child, el, fill, fold, keepingFocus, send } from "./draw.ts";
 
 /** The id of the sentence about what is restored and what is not. */

@@ -3,8 +3,8 @@
  * those that come later are searched as well.
  */
 
-import { spansOf } from "../model/searching.ts";
-import type { FoundText } from "../model/sessionPage.ts";
+import type { FoundText } from "../page/model/page.ts";
+import { spansOf } from "../search/model/rows.ts";
 
 /** Of more matches nobody sees the last one, and each change of the page finds them anew. */
 const MOST = 2_000;

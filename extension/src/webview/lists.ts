@@ -1,15 +1,9 @@
 /** What stands below the picture of a session: its digest, its lineage, its lists and its table. */
 
-import { digestParts } from "../model/compactionPage.ts";
-import type { LineagePicture } from "../model/lineage.ts";
-import {
-  eventsOf,
-  near,
-  type PageEvent,
-  type SessionView,
-  turnName,
-} from "../model/sessionPage.ts";
-import { cut, dotted } from "../model/text.ts";
+import { cut, dotted } from "../common/model/text.ts";
+import { digestParts } from "../compaction/model/preview.ts";
+import type { LineagePicture } from "../page/model/lineage.ts";
+import { eventsOf, near, type PageEvent, type SessionView, turnName } from "../page/model/page.ts";
 import { button, el, fill, send, svg, table, time } from "./draw.ts";
 import { keyOfLine } from "./picture.ts";
 import { partRows } from "./quotes.ts";

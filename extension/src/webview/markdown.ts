@@ -1,6 +1,6 @@
 /** Draws Markdown: elements and text, from the tree of `model/markdown.ts`. */
 
-import { type Mark, readMarkdown, readTyped } from "../model/markdown.ts";
+import { type Mark, readMarkdown, readTyped } from "../page/model/markdown.ts";
 import { codeBlock } from "./code.ts";
 import { type Child, el, send, textOf } from "./draw.ts";
 

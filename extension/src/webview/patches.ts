@@ -1,7 +1,7 @@
 /** Patches as cards, one a file; and what commands printed, folded to its ends. */
 
-import { foldedOutput, type PatchFile, readPatch } from "../model/patches.ts";
-import { counted } from "../model/text.ts";
+import { counted } from "../common/model/text.ts";
+import { foldedOutput, type PatchFile, readPatch } from "../page/model/patches.ts";
 import { button, type Child, el, fill, send, textOf } from "./draw.ts";
 
 /** Lines of a card that are shown at first. */

@@ -1,5 +1,6 @@
 /** The picture of a session: the context by turn, with its compactions, markers and branches. */
 
+import { counted, tokenCount } from "../common/model/text.ts";
 import {
   areaPath,
   heightOf,
@@ -7,8 +8,7 @@ import {
   numbered,
   type PageRow,
   type SessionView,
-} from "../model/sessionPage.ts";
-import { counted, tokenCount } from "../model/text.ts";
+} from "../page/model/page.ts";
 import { el, fill, svg } from "./draw.ts";
 
 /** Pixels: the room for names at the left of a picture and beside it, and its parts downwards. */

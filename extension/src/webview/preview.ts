@@ -1,8 +1,9 @@
 /** The page that previews a restore. */
 
-import { MAX_DIGEST, MAX_LABEL, MAX_MESSAGES } from "../limits.ts";
-import { promise, restoreLabel } from "../model/fileRestores.ts";
-import type { ToPage, Trouble } from "../model/pages.ts";
+import { MAX_DIGEST, MAX_LABEL, MAX_MESSAGES } from "../client/limits.ts";
+import type { PackItem, PackLine, Restored } from "../client/protocol.ts";
+import type { ToPage, Trouble } from "../common/model/pages.ts";
+import { promise, restoreLabel } from "../restore/model/files.ts";
 import {
   type Cut,
   costOf,
@@ -19,8 +20,7 @@ import {
   type RestoreOptions,
   readOptions,
   sliderText,
-} from "../model/restore.ts";
-import type { PackItem, PackLine, Restored } from "../protocol.ts";
+} from "../restore/model/preview.ts";
 import {
   BudgetField,
   button,

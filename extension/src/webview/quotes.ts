@@ -1,7 +1,7 @@
 /** The lines of a digest by section, each with what opens its record. */
 
-import type { Fate, Part, Piece, Quoted } from "../model/compactionPage.ts";
-import { dotted, tokenCount } from "../model/text.ts";
+import { dotted, tokenCount } from "../common/model/text.ts";
+import type { Fate, Part, Piece, Quoted } from "../compaction/model/preview.ts";
 import { button, type Child, el, send } from "./draw.ts";
 
 /** What a screen reader hears in front of a line, and its element; its sign is in the style. */

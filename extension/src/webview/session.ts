@@ -1,13 +1,13 @@
 /** The page of a session: its turns as a strip, its conversation, and below what is known of it. */
 
-import type { ToPage, Trouble } from "../model/pages.ts";
+import type { ToPage, Trouble } from "../common/model/pages.ts";
 import {
   chosenIn,
   type PageEvent,
   type PageTurn,
   type PlanThen,
   type SessionView,
-} from "../model/sessionPage.ts";
+} from "../page/model/page.ts";
 import { showBegun } from "./begun.ts";
 import { showFiles } from "./changedFiles.ts";
 import {

@@ -1,6 +1,6 @@
 /** The steps of a conversation: what was said, commands with their output, patches. */
 
-import { charactersLeft, type Spoken, type Whole } from "../model/sessionPage.ts";
+import { charactersLeft, type Spoken, type Whole } from "../page/model/page.ts";
 import { button, el, fill, send, textOf } from "./draw.ts";
 import { commandBlock, patchBlock, type Where } from "./patches.ts";
 import { link } from "./quotes.ts";

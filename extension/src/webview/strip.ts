@@ -1,7 +1,7 @@
 /** The turns of a session as a strip, which opens into a picture: a turn is chosen in either. */
 
-import { type SessionView, spokenTurn, turnName, turnText } from "../model/sessionPage.ts";
-import { cut } from "../model/text.ts";
+import { cut } from "../common/model/text.ts";
+import { type SessionView, spokenTurn, turnName, turnText } from "../page/model/page.ts";
 import { button, el, fill } from "./draw.ts";
 import { drawPicture, keyOf, legend, PICTURE, rowAt, STRIP } from "./picture.ts";
 

@@ -11,7 +11,7 @@ import {
   type Spoken,
   spoken,
   stepOf,
-} from "../model/sessionPage.ts";
+} from "../page/model/page.ts";
 import { el, fill, keepingFocus, send, time } from "./draw.ts";
 import { Highlights } from "./highlights.ts";
 import { eventRows } from "./lists.ts";

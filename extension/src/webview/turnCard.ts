@@ -8,7 +8,7 @@ import {
   type TurnAction,
   turnName,
   turnText,
-} from "../model/sessionPage.ts";
+} from "../page/model/page.ts";
 import { button, type Child, el, fill, keepingFocus, send } from "./draw.ts";
 
 export class TurnCard {

@@ -21,7 +21,7 @@ from typing import IO, Literal, cast
 import orjson
 from attrs import frozen
 
-from codex_checkpoints.core.rollout.fields import is_object, object_of, text_of
+from codex_checkpoints.core.fields import is_object, object_of, text_of
 
 Message = Mapping[str, object]
 
@@ -55,7 +55,7 @@ def nobody() -> bool:
     return False
 
 
-class Patience:
+class Deadline:
     """The limit for an answer: a timeout, or a cancellation."""
 
     def __init__(self, seconds: float, cancelled: Callable[[], bool] = nobody) -> None:
@@ -77,7 +77,7 @@ class Patience:
 class AppServer:
     """A running app server; a thread of its own reads its messages."""
 
-    def __init__(self, child: subprocess.Popen[bytes], patience: Patience) -> None:
+    def __init__(self, child: subprocess.Popen[bytes], patience: Deadline) -> None:
         self._child = child
         self._patience = patience
         self._asked = 0
@@ -87,7 +87,7 @@ class AppServer:
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
 
-    def call(self, method: str, params: Message, patience: Patience | None = None) -> Message:
+    def call(self, method: str, params: Message, patience: Deadline | None = None) -> Message:
         """Send a request, and return the answer.
 
         Raises `RequestDeclined` if Codex refuses or its answer is not an object; else
@@ -131,7 +131,7 @@ class AppServer:
         self._child.wait()
         self._listener.join(_GRACE)
 
-    def _send(self, message: Message, patience: Patience) -> None:
+    def _send(self, message: Message, patience: Deadline) -> None:
         """Write a message, within the timeout for its answer."""
         data = orjson.dumps(message) + b"\n"
         sent = threading.Event()
@@ -149,7 +149,7 @@ class AppServer:
             stdin.flush()
             sent.set()
 
-    def _messages(self, patience: Patience) -> Iterator[Message]:
+    def _messages(self, patience: Deadline) -> Iterator[Message]:
         """Yield messages until Codex ends; requests of Codex get an error."""
         while True:
             try:
@@ -177,7 +177,7 @@ def app_server(
     codex: str,
     codex_home: str,
     environment: Mapping[str, str],
-    patience: Patience,
+    patience: Deadline,
 ) -> Generator[tuple[AppServer, str]]:
     """Start the app server of Codex over a home; yield it with its user agent.
 
@@ -228,7 +228,7 @@ End = Literal["exited", "timed_out", "not_started", "cancelled"]
 
 
 @frozen
-class Ran:
+class ProgramResult:
     """The end of a program, and its output, None if that was too long."""
 
     end: End
@@ -242,13 +242,13 @@ def run(
     seconds: float,
     folder: str,
     cancelled: Callable[[], bool],
-) -> Ran:
+) -> ProgramResult:
     """Run a program in a folder with these bytes on its stdin; its group ends with it.
 
     `cancelled` is called ten times a second.
     """
     if not command:
-        return Ran("not_started", None, None)
+        return ProgramResult("not_started", None, None)
     try:
         child = subprocess.Popen(  # noqa: S603 - the user's own settings name it
             list(command),
@@ -259,13 +259,13 @@ def run(
             start_new_session=True,
         )
     except (OSError, ValueError):
-        return Ran("not_started", None, None)
+        return ProgramResult("not_started", None, None)
     output = bytearray()
     stdin, stdout = cast("IO[bytes]", child.stdin), cast("IO[bytes]", child.stdout)
     listening = threading.Thread(target=_listen, args=(stdout, output), daemon=True)
     speaking = threading.Thread(target=_speak, args=(stdin, given), daemon=True)
     end: End = "exited"
-    patience = Patience(seconds, cancelled)
+    patience = Deadline(seconds, cancelled)
     try:  # from here on, or Ctrl+C would leave the program running
         listening.start()
         speaking.start()
@@ -281,9 +281,9 @@ def run(
             if thread.ident is not None:
                 thread.join(_HOOK_GRACE)
     if end != "exited":
-        return Ran(end, None, None)
+        return ProgramResult(end, None, None)
     answer = bytes(output)
-    return Ran(end, child.returncode, None if len(answer) > MOST_OUTPUT else answer)
+    return ProgramResult(end, child.returncode, None if len(answer) > MOST_OUTPUT else answer)
 
 
 def _speak(stdin: IO[bytes], given: bytes) -> None:

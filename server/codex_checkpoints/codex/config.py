@@ -25,7 +25,7 @@ from codex_checkpoints.codex.entries import (
     OurHook,
     UnreadableConfig,
 )
-from codex_checkpoints.core.rollout.fields import is_list, is_object, object_of
+from codex_checkpoints.core.fields import is_list, is_object, object_of
 
 BEGIN = "# >>> codex-checkpoints: added by `codex-checkpoints connect`, removed by `--remove`"
 END = "# <<< codex-checkpoints"

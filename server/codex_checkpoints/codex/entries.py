@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
+from codex_checkpoints.core.fields import is_list, list_of, object_of
 from codex_checkpoints.core.files.copies import CopyMode
-from codex_checkpoints.core.rollout.fields import is_list, list_of, object_of
 
 SERVER_NAME = "codex-checkpoints"
 """Codex shows our tools in the namespace `mcp__codex_checkpoints`; nobody else's name is near."""

@@ -14,7 +14,7 @@ import stat
 from attrs import frozen
 
 from codex_checkpoints.codex.entries import CannotEdit
-from codex_checkpoints.storage import durable
+from codex_checkpoints.storage import atomic_files
 
 MAX_BYTES = 8 << 20
 """More than anybody's configuration; a larger file is not read."""
@@ -46,10 +46,10 @@ class Snapshot:
 def read(path: str) -> Snapshot:
     """Read a file.  Raises `TooLong`, and `OSError` also for a non-regular file."""
     try:
-        return Snapshot(path, durable.read(path, MAX_BYTES))
+        return Snapshot(path, atomic_files.read(path, MAX_BYTES))
     except FileNotFoundError:
         return Snapshot(path, None)
-    except durable.TooLarge:
+    except atomic_files.TooLarge:
         raise TooLong(f"it is longer than {MAX_BYTES >> 20} MiB") from None
 
 
@@ -79,7 +79,7 @@ def keep(before: Snapshot) -> str | None:
     for number in range(1, _BACKUPS):
         copy = f"{before.path}.{BACKUP}{number if number > 1 else ''}"
         try:
-            durable.publish(copy, (before.data,))
+            atomic_files.publish(copy, (before.data,))
         except FileExistsError:
             if _is(copy, before.data):
                 return copy
@@ -98,14 +98,14 @@ def replace(before: Snapshot, data: bytes) -> None:
             _like(target, temporary)
         _check_unchanged(before)
 
-    durable.replace(target, data, prepare)
+    atomic_files.replace(target, data, prepare)
 
 
 def remove(before: Snapshot) -> None:
     """Remove an unchanged file.  Raises `OSError` and `CannotEdit`."""
     _check_unchanged(before)
     os.unlink(before.path)
-    durable.settle_folder(os.path.dirname(before.path))
+    atomic_files.settle_folder(os.path.dirname(before.path))
 
 
 def clear_leftovers(path: str) -> None:
@@ -114,7 +114,7 @@ def clear_leftovers(path: str) -> None:
     left = re.compile(rf"\.{re.escape(name)}(\.{re.escape(BACKUP)}\d*)?\.[0-9a-f]{{16}}\.tmp")
     with contextlib.suppress(OSError):
         for each in filter(left.fullmatch, os.listdir(folder)):
-            durable.clear(os.path.join(folder, each))
+            atomic_files.clear(os.path.join(folder, each))
 
 
 def copies(path: str) -> list[str]:

@@ -14,7 +14,7 @@ from attrs import frozen
 
 from codex_checkpoints.codex import entries
 from codex_checkpoints.codex.entries import CannotEdit, Entries, UnreadableConfig
-from codex_checkpoints.core.rollout.fields import is_object
+from codex_checkpoints.core.fields import is_object
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()

@@ -19,12 +19,12 @@ from codex_checkpoints.codex import IN_SCRATCH, SCRATCH
 from codex_checkpoints.codex.app_server import (
     AppServer,
     AskingFailed,
+    Deadline,
     Message,
-    Patience,
     RequestDeclined,
     app_server,
 )
-from codex_checkpoints.core.rollout.fields import list_of, object_of, text_of
+from codex_checkpoints.core.fields import list_of, object_of, text_of
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ class CodexReport:
 
 def ask(codex: str, codex_home: str, environment: Mapping[str, str]) -> CodexReport:
     """Return the version of Codex and its hooks in a home.  Raises `AskingFailed`."""
-    patience = Patience(SECONDS)
+    patience = Deadline(SECONDS)
     with app_server(codex, codex_home, environment, patience) as (server, agent):
         version = _VERSION.search(agent)
         try:
@@ -149,11 +149,11 @@ class CodexArchive:
         codex = find(self._environment.get("PATH", ""))
         if codex is None:
             raise AskingFailed("codex_not_found", "no Codex CLI is on the PATH")
-        starting = Patience(SECONDS_TO_MOVE, cancelled)
+        starting = Deadline(SECONDS_TO_MOVE, cancelled)
         with app_server(codex, self._home, self._environment, starting) as (server, _):
             begin()
             method = "thread/archive" if archive else "thread/unarchive"
-            server.call(method, {"threadId": thread_id}, Patience(SECONDS_TO_MOVE))
+            server.call(method, {"threadId": thread_id}, Deadline(SECONDS_TO_MOVE))
 
 
 @frozen
@@ -171,7 +171,7 @@ def compacted(
     codex_home: str,
     what: str | Excerpt,
     environment: Mapping[str, str],
-    patience: Patience,
+    patience: Deadline,
 ) -> str:
     """Return the id of an archived fork of a thread, or of an excerpt, that Codex has compacted.
 
@@ -231,7 +231,7 @@ def _wait(server: AppServer, thread_id: str) -> None:
 
 def _put_away(server: AppServer, thread_id: str) -> None:
     try:
-        patience = Patience(SECONDS_TO_ARCHIVE)
+        patience = Deadline(SECONDS_TO_ARCHIVE)
         server.call("thread/archive", {"threadId": thread_id}, patience)
     except AskingFailed as error:
         logger.warning("%s: the scratch fork %s is not archived", error.code, thread_id)

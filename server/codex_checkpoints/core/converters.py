@@ -26,7 +26,7 @@ from cattrs.preconf.orjson import OrjsonConverter, make_converter
 from cattrs.strategies import configure_union_passthrough
 from cattrs.v import format_exception
 
-from codex_checkpoints.core.rollout.fields import is_list, is_object
+from codex_checkpoints.core.fields import is_list, is_object
 
 T = TypeVar("T")
 Record = type[attrs.AttrsInstance]

@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from attrs import Factory, define, evolve, frozen
 from cattrs.strategies import configure_tagged_union
 
+from codex_checkpoints.core.agents.codex.history.rebuild import HistoryWindow, choose, windows_of
+from codex_checkpoints.core.agents.codex.history.scan import HistoryScan, Mark, ScanState
+from codex_checkpoints.core.agents.codex.items import Tokens, ToolCall
+from codex_checkpoints.core.agents.codex.reader import Fold, Line
+from codex_checkpoints.core.agents.codex.turns import Ended, Turn
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.runs import runs_in
 from codex_checkpoints.core.checkpoint.state import Observation
 from codex_checkpoints.core.converters import json_converter
-from codex_checkpoints.core.digest.touching import touched_in
-from codex_checkpoints.core.history.rebuild import HistoryWindow, choose, windows_of
-from codex_checkpoints.core.history.survey import Mark, Survey, SurveyState
-from codex_checkpoints.core.rollout.commands import is_check
-from codex_checkpoints.core.rollout.items import Tokens, ToolCall
-from codex_checkpoints.core.rollout.reader import Fold, Line
-from codex_checkpoints.core.rollout.turns import Ended, Turn
+from codex_checkpoints.core.digest.file_touches import touched_in
+from codex_checkpoints.core.shell.commands import is_check
 
 MOST_ROWS = 400
 """With more turns a row represents several."""
@@ -68,7 +68,7 @@ class _Tally:
 class _Saved:
     version: int
     replay: object
-    survey: SurveyState
+    survey: ScanState
     tallies: dict[str, _Tally]
 
 
@@ -83,12 +83,12 @@ class Timeline(Fold):
     def __init__(
         self,
         replay: Replay,
-        survey: SurveyState | None = None,
+        survey: ScanState | None = None,
         tallies: dict[str, _Tally] | None = None,
     ) -> None:
         """Begin before the first line, or after a saved timeline."""
         self.replay = replay
-        self._survey = Survey(replay, state=survey)
+        self._survey = HistoryScan(replay, state=survey)
         self._tallies = {} if tallies is None else tallies
         replay.folds.append(self)
 

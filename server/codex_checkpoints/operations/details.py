@@ -5,10 +5,10 @@ from __future__ import annotations
 from attrs import evolve
 
 from codex_checkpoints.operations.services import Services, SessionParams
-from codex_checkpoints.service.connect.receipts import received
-from codex_checkpoints.service.copied_turns import with_times
-from codex_checkpoints.service.details import detail_of
-from codex_checkpoints.service.summaries import SessionDetail
+from codex_checkpoints.service.connect.delivery_log import received
+from codex_checkpoints.service.history.copied_turns import with_times
+from codex_checkpoints.service.sessions.details import detail_of
+from codex_checkpoints.service.sessions.summaries import SessionDetail
 
 
 def session(services: Services, params: SessionParams) -> SessionDetail:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from codex_checkpoints.operations.services import Services
-from codex_checkpoints.service import file_restores
-from codex_checkpoints.service.file_restores import FilesParams, RestoredFiles, UndoFilesParams
+from codex_checkpoints.service.files import restores
+from codex_checkpoints.service.files.restores import FilesParams, RestoredFiles, UndoFilesParams
 
 
 def restore_files_preview(services: Services, params: FilesParams) -> RestoredFiles:
     """Return the expected effects of a restore of files."""
-    return file_restores.preview(services.sessions, params)
+    return restores.preview(services.sessions, params)
 
 
 def restore_files(services: Services, params: FilesParams) -> RestoredFiles:
     """Restore files."""
-    return _changed(services, file_restores.restore(services.sessions, params))
+    return _changed(services, restores.restore(services.sessions, params))
 
 
 def undo_restore_files(services: Services, params: UndoFilesParams) -> RestoredFiles:
     """Undo a restore of files."""
-    return _changed(services, file_restores.undo(services.sessions, params))
+    return _changed(services, restores.undo(services.sessions, params))
 
 
 def _changed(services: Services, done: RestoredFiles) -> RestoredFiles:

@@ -13,14 +13,14 @@ from attrs import frozen
 
 from codex_checkpoints.assembly import remote_store
 from codex_checkpoints.codex import resume
-from codex_checkpoints.operations.compactions import outside
+from codex_checkpoints.operations.compaction import outside
 from codex_checkpoints.operations.services import Services
-from codex_checkpoints.service.compaction.compacting import Compacting
-from codex_checkpoints.service.compaction.request import Request
+from codex_checkpoints.service.compaction.compact import Compacting
+from codex_checkpoints.service.compaction.request import CompactionRequest
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit
-from codex_checkpoints.service.remote.pulling import Pulled, find_row, pull
-from codex_checkpoints.service.remote.refusing import remote_refusals
-from codex_checkpoints.storage.durable import StorageError
+from codex_checkpoints.service.remote.pull import Pulled, find_row, pull
+from codex_checkpoints.service.remote.refusals import remote_refusals
+from codex_checkpoints.storage.atomic_files import StorageError
 from codex_checkpoints.storage.records import new_id
 from codex_checkpoints.storage.remote.address import Address, BadAddress, is_address
 from codex_checkpoints.storage.remote.chosen import ChosenRemote, choose_remote, chosen_remote
@@ -312,7 +312,7 @@ def _digest_for(services: Services, made: Pulled) -> str:
     """Replace a summary that only its owner can read with our digest."""
     compacting = Compacting(services.sessions, outside(os.environ), services.look_around)
     try:
-        compacting.compact(Request(made.session_id, "in-place", "checkpoint", force=True))
+        compacting.compact(CompactionRequest(made.session_id, "in-place", "checkpoint", force=True))
     except Refusal:
         return "failed"
     return "made"

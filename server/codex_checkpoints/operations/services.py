@@ -10,7 +10,7 @@ from attrs import Factory, frozen
 
 from codex_checkpoints.assembly import Assembly
 from codex_checkpoints.places import Places
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.sessions.sessions import Sessions
 
 
 @frozen

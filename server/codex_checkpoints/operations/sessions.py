@@ -5,9 +5,9 @@ from __future__ import annotations
 from attrs import frozen
 
 from codex_checkpoints.operations.services import Services
-from codex_checkpoints.service.reading.pace import Steps, elsewhere
+from codex_checkpoints.service.progress import Steps, elsewhere
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.summaries import SessionList, SessionSummary
+from codex_checkpoints.service.sessions.summaries import SessionList, SessionSummary
 from codex_checkpoints.storage.contract import ThreadQuery
 
 

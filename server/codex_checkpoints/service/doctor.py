@@ -11,11 +11,11 @@ from attrs import frozen
 
 from codex_checkpoints.core.restore.records import counted
 from codex_checkpoints.service.connect.status import HOW_TO_TRUST, Connection
-from codex_checkpoints.service.reading.catalogue import problems_of, skipped_of
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.reading.session_index import problems_of, skipped_of
+from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.service.settings import WINDOW_VARIABLES, left_aside, what_helps
+from codex_checkpoints.storage.atomic_files import StorageError, unreadable_in
 from codex_checkpoints.storage.contract import Row, StoreFault, moment
-from codex_checkpoints.storage.durable import StorageError, unreadable_in
 from codex_checkpoints.storage.records import (
     AUDIT,
     COMPACTIONS,

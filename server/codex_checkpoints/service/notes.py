@@ -23,18 +23,18 @@ from codex_checkpoints.core.checkpoint.anchors import (
     NoteKind,
     notes_of,
 )
-from codex_checkpoints.core.checkpoint.claims import Accepted, Known, Rejected, check
 from codex_checkpoints.core.checkpoint.memory import Memory, Update, line_of
+from codex_checkpoints.core.checkpoint.note_rules import Accepted, Rejected, SessionFacts, check
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, Checkpoint, Limits
+from codex_checkpoints.core.checkpoint.redaction import value
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import call_ids, user_refs
-from codex_checkpoints.core.checkpoint.text import value
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.refusal import Refusal, misfit, not_stored
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.storage import records as stamps
+from codex_checkpoints.storage.atomic_files import Append, StorageError
 from codex_checkpoints.storage.contract import Row, UnreadableSource
-from codex_checkpoints.storage.durable import Append, StorageError
 from codex_checkpoints.storage.records import UPDATES
 
 T = TypeVar("T")
@@ -259,7 +259,7 @@ class _Place:
             turn = next(reversed([*turns.counting()]), None)
         return None if turn is None else turn.turn_id
 
-    def known(self) -> Known:
+    def known(self) -> SessionFacts:
         """Return the facts to check a claim against; a decision id that was rolled back is free."""
         task = self.replay.task()
         turns = self.replay.state.turns.counting()
@@ -267,7 +267,7 @@ class _Place:
         began_with = () if seed is None else seed.decisions
         used = {name for kind, name in self.memory.origins if kind == "decision"}
         messages = frozenset(ref for turn in turns for ref in turn.messages)
-        return Known(
+        return SessionFacts(
             task_ref=None if task is None else task.evidence.ref,
             user_refs=messages if seed is None else messages | user_refs(seed),
             call_ids=self.calls,

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import logging
 
-from codex_checkpoints.core.rollout.fields import Json, object_of
-from codex_checkpoints.service.compaction.installing import reopened as compaction
-from codex_checkpoints.service.connect.connecting import reopened as connection
-from codex_checkpoints.service.deleting import reopened as deletion
-from codex_checkpoints.service.file_writes import reopened as files
-from codex_checkpoints.service.portable import reopened_export, reopened_import
+from codex_checkpoints.core.fields import Json, object_of
+from codex_checkpoints.service.compaction.install import reopened as compaction
+from codex_checkpoints.service.connect.codex_config import reopened as connection
+from codex_checkpoints.service.files.writes import reopened as files
+from codex_checkpoints.service.operation import INTERRUPTED, PendingOperation, settled
+from codex_checkpoints.service.packs import reopened_export, reopened_import
 from codex_checkpoints.service.refusal import Refusal
-from codex_checkpoints.service.remote.pulling import reopened_pull
-from codex_checkpoints.service.restore.restoring import reopened as restore
-from codex_checkpoints.service.sessions import Sessions
-from codex_checkpoints.service.undertaking import INTERRUPTED, Work, settled
-from codex_checkpoints.storage.durable import StorageError
+from codex_checkpoints.service.remote.pull import reopened_pull
+from codex_checkpoints.service.restore.restore import reopened as restore
+from codex_checkpoints.service.sessions.deletion import reopened as deletion
+from codex_checkpoints.service.sessions.sessions import Sessions
+from codex_checkpoints.storage.atomic_files import StorageError
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ def recover(sessions: Sessions) -> int:
     return count
 
 
-def _reopened(sessions: Sessions, name: str, written: Json) -> Work | None:
+def _reopened(sessions: Sessions, name: str, written: Json) -> PendingOperation | None:
     if "import" in written:
         return reopened_import(sessions, name)
     if "pull" in written:

@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import AbstractContextManager
 
+from codex_checkpoints.storage.atomic_files import StorageError
 from codex_checkpoints.storage.contract import Row, UnreadableSource
-from codex_checkpoints.storage.durable import StorageError
 
 SHORTEST_PREFIX = 8
 """The fewest characters of an id that may identify it."""

@@ -20,7 +20,7 @@ from codex_checkpoints.core.checkpoint.records import (
     BadCaps,
     Caps,
 )
-from codex_checkpoints.core.rollout.fields import is_list
+from codex_checkpoints.core.fields import is_list
 from codex_checkpoints.storage.workspace import DEFAULT_HASH_LIMIT
 
 WINDOW_VARIABLES: tuple[str, str] = (

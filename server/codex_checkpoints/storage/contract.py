@@ -59,7 +59,7 @@ class StorageFailed(StoreError):
 
 # --- histories -----------------------------------------------------------------------------------
 
-Look = tuple[int, int, int]
+RolloutStamp = tuple[int, int, int]
 """Size, time of change in ns and identity: equal while a rollout is unchanged."""
 
 
@@ -72,7 +72,7 @@ class Rollout:
     rollout_id: str
     archived: bool
     compressed: bool
-    look: Look
+    look: RolloutStamp
 
     @property
     def size(self) -> int:

@@ -21,14 +21,14 @@ from typing import Generic, TypeVar
 import orjson
 from attrs import frozen
 
-from codex_checkpoints.core.rollout.fields import is_object, is_storable
-from codex_checkpoints.storage import durable, locks, tree, writer
+from codex_checkpoints.core.fields import is_object, is_storable
+from codex_checkpoints.storage import atomic_files, locks, session_files, writer
 from codex_checkpoints.storage.contract import (
     Appended,
     Copied,
     HistoryItem,
-    Look,
     Rollout,
+    RolloutStamp,
     Row,
     StorageFailed,
     StoreFault,
@@ -72,7 +72,7 @@ class _Read(Generic[T]):
             look = _look_at(self.path)
             if self._look != look:
                 self._found, self._look = self._read(self.path), look
-        except (OSError, durable.StorageError):
+        except (OSError, atomic_files.StorageError):
             self._found, self._look = self._nothing, None
         return self._found
 
@@ -80,7 +80,7 @@ class _Read(Generic[T]):
 def _codex_names(path: str) -> Mapping[str, ThreadName]:
     """Return the names in Codex's list; the last line of a thread counts."""
     found: dict[str, ThreadName] = {}
-    for line in durable.lines_in(path, durable.regular):
+    for line in atomic_files.lines_in(path, atomic_files.regular):
         if is_object(line) and isinstance(thread_id := line.get("id"), str):
             name = line.get("thread_name")
             text = name if isinstance(name, str) else None
@@ -100,7 +100,7 @@ def _moment(text: object) -> datetime:
 
 def _last_name(path: str) -> ThreadName | None:
     last: ThreadName | None = None
-    for line in durable.lines_in(path):
+    for line in atomic_files.lines_in(path):
         if is_object(line) and isinstance(name := line.get("name", 0), str | None):
             last = ThreadName(name, _moment(line.get("at")))
     return last
@@ -153,7 +153,7 @@ class GivenNames:
             if path is None:
                 raise OSError(None, "this session id cannot name a folder")
             line = orjson.dumps({"at": at, "name": text})
-            durable.in_folder(path, lambda: durable.append_line(path, line))
+            atomic_files.in_folder(path, lambda: atomic_files.append_line(path, line))
         if legacy:
             unseen = "the name is kept, but Codex does not see it: session_index.jsonl"
             with _refusing(unseen):
@@ -171,7 +171,7 @@ class GivenNames:
 
     def _list(self, thread_id: str, text: str | None, at: str) -> None:
         line = {"id": thread_id, "thread_name": text or "", "updated_at": at}
-        durable.append_line(self._codex.path, orjson.dumps(line), durable.regular)
+        atomic_files.append_line(self._codex.path, orjson.dumps(line), atomic_files.regular)
 
     def _own(self, thread_id: str) -> ThreadName | None:
         if thread_id not in self._ours:
@@ -189,7 +189,7 @@ class GivenNames:
 def _check_list(path: str) -> None:
     """Raise `OSError` if no line could be appended to Codex's list; nothing is written."""
     try:
-        os.close(durable.open_to_append(path, opener=durable.regular))
+        os.close(atomic_files.open_to_append(path, opener=atomic_files.regular))
     except FileNotFoundError:
         if not os.access(os.path.dirname(path), os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from None
@@ -224,7 +224,7 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
         """Open the index below `state_dir`; `clock` returns the time, UTC, ISO 8601."""
         super().__init__(Index(os.path.join(state_dir, "index.sqlite"), codex_home))
         self.codex_home = self.place = codex_home
-        self.watched = tree.watched(codex_home)
+        self.watched = session_files.watched(codex_home)
         self.reader = FileReader()
         self._nursery = state_dir
         self._given = GivenNames(codex_home, state_dir, clock)
@@ -241,45 +241,45 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
             writer.check(rollout.path, thread_id)
 
     def rollouts(self) -> Mapping[str, Rollout]:
-        found = tree.scan(self.codex_home)
+        found = session_files.scan(self.codex_home)
         return {path: rollout for path, rollout in found.items() if is_storable(path)}
 
     def has_moved(self) -> bool:
-        moved = tree.have_moved(self._stamps)
+        moved = session_files.have_moved(self._stamps)
         if moved:
-            self._stamps = tree.stamps(self.codex_home, time.time_ns())
+            self._stamps = session_files.stamps(self.codex_home, time.time_ns())
         return moved
 
     def places(self) -> Mapping[str, str]:
-        found = tree.places(self.codex_home)
+        found = session_files.places(self.codex_home)
         return {rollout_id: path for rollout_id, path in found.items() if is_storable(path)}
 
     def look(self, paths: Iterable[str]) -> Mapping[str, Rollout | None]:
-        active, archived = (root + os.sep for root in tree.roots(self.codex_home))
+        active, archived = (root + os.sep for root in session_files.roots(self.codex_home))
         found: dict[str, Rollout | None] = {}
-        asked = {form for path in paths for form in tree.forms(path)}
+        asked = {form for path in paths for form in session_files.forms(path)}
         for path in filter(is_storable, asked):
             found[path] = None
             if path.startswith((active, archived)):
-                file = tree.find(path, archived=path.startswith(archived))
+                file = session_files.find(path, archived=path.startswith(archived))
                 # Of two forms the plain one counts.
                 is_twin = path.endswith(".zst") and os.path.exists(path.removesuffix(".zst"))
                 found[path] = None if is_twin else file
         return found
 
     def is_as_it_was(self, rollout: Rollout) -> bool:
-        return tree.is_as_it_was(rollout)
+        return session_files.is_as_it_was(rollout)
 
     def rollout_at(self, path: str) -> Rollout:
         try:
-            return tree.named(path)
+            return session_files.named(path)
         except OSError as error:
             raise UnreadableSource(error.strerror or str(error)) from error
         except ValueError as error:
             raise UnreadableSource("no file can have this name") from error
 
     def beside(self, path: str, /) -> Mapping[str, str]:
-        return tree.beside(path)
+        return session_files.beside(path)
 
     def live_threads(self) -> frozenset[str]:
         return locks.live_threads(self.codex_home)
@@ -288,10 +288,10 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
         return self._given.of(row)
 
     def touched(self, paths: Iterable[str]) -> Touched:
-        return tree.touched(self.codex_home, paths)
+        return session_files.touched(self.codex_home, paths)
 
     def faults(self) -> tuple[StoreFault, ...]:
-        found = [*tree.faults(self.codex_home)]
+        found = [*session_files.faults(self.codex_home)]
         if self._index.fallback is not None:
             found.append(StoreFault("index_unavailable", self._index.path, self._index.fallback))
         elif (damage := self._index.damage()) is not None:
@@ -304,17 +304,17 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
         return writer.clear_leftovers(self._nursery, self.codex_home)
 
     def _all(self) -> Mapping[str, Rollout]:
-        return tree.scan(self.codex_home)
+        return session_files.scan(self.codex_home)
 
     def _rollouts_of(self, thread_id: str) -> list[Rollout]:
-        own = tree.scan(self.codex_home, thread_id)
+        own = session_files.scan(self.codex_home, thread_id)
         known = (row.path for row in self.rows().values() if row.session_id == thread_id)
         # A file may belong to another thread than its name says.
         own |= {path: file for path, file in self.look(known).items() if file is not None}
         return [own[path] for path in filter(is_storable, own)]
 
     def _publish(self, thread_id: str, lines: Iterable[bytes], at: datetime) -> Rollout:
-        path = self._in_sight(tree.place_of(self.codex_home, thread_id, at))
+        path = self._in_sight(session_files.place_of(self.codex_home, thread_id, at))
         writer.publish(path, lines, self._nursery)
         return self._seen(path)
 
@@ -330,7 +330,7 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
         items: Sequence[HistoryItem | Copied],
         at: datetime,
         lock: locks.WriterLock,
-        expected: Look | None,
+        expected: RolloutStamp | None,
     ) -> Appended:
         path = rollout.path
         if rollout.compressed:
@@ -340,7 +340,7 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
         return Appended(self._seen(path), start, end, ordinals)
 
     def _put(self, rollout: Rollout, lock: locks.WriterLock, *, archived: bool) -> None:
-        target = tree.place_for(self.codex_home, rollout.path, archived=archived)
+        target = session_files.place_for(self.codex_home, rollout.path, archived=archived)
         writer.move(rollout.path, self._in_sight(target), lock)
         if not archived:
             _touch(target)
@@ -361,13 +361,13 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
         return locks.is_live(self.codex_home, thread_id)
 
     def _in_sight(self, path: str) -> str:
-        if tree.is_out_of_sight(self.codex_home, path):
+        if session_files.is_out_of_sight(self.codex_home, path):
             raise Unsupported("a folder for session files is a link, which is not followed")
         return path
 
     def _seen(self, path: str) -> Rollout:
-        archived = path.startswith(tree.roots(self.codex_home)[1] + os.sep)
-        rollout = tree.find(path, archived=archived)
+        archived = path.startswith(session_files.roots(self.codex_home)[1] + os.sep)
+        rollout = session_files.find(path, archived=archived)
         if rollout is None:
             raise StorageFailed("the session file is gone again")
         return rollout

@@ -23,7 +23,7 @@ from collections.abc import Callable, Generator, Sequence
 from codex_checkpoints.storage import file_lock
 from codex_checkpoints.storage.contract import StorageFailed, ThreadIsLive, Unsupported
 from codex_checkpoints.storage.rollout_file import is_thread_id
-from codex_checkpoints.storage.tree import lock_folder, parse_name
+from codex_checkpoints.storage.session_files import lock_folder, parse_name
 
 _COORDINATION = ".coordination.lock"
 _SUFFIX = ".lock"

@@ -18,10 +18,10 @@ from codex_checkpoints.storage.contract import (
     Feed,
     HistoryItem,
     Identity,
-    Look,
     Mark,
     Reading,
     Rollout,
+    RolloutStamp,
     Row,
     ThreadIsLive,
     UnreadableSource,
@@ -38,13 +38,13 @@ from codex_checkpoints.storage.store import RolloutStore, refuse_archived
 PLACE = "memory:"
 _PORTION = 1 << 16
 
-Held = tuple[Rollout, bytes]
+StoredRollout = tuple[Rollout, bytes]
 
 
 class MemoryReader(ChunkReader):
     """Reads the rollouts of a store in memory; `contract.RolloutReader`."""
 
-    def __init__(self, held: Mapping[str, Held]) -> None:
+    def __init__(self, held: Mapping[str, StoredRollout]) -> None:
         self._held = held
 
     def identify(self, path: str) -> Identity:
@@ -65,7 +65,7 @@ class MemoryReader(ChunkReader):
         data = self._find(path)[1][offset:limit]
         return (data[at : at + _PORTION] for at in range(0, len(data), _PORTION))
 
-    def _find(self, path: str) -> Held:
+    def _find(self, path: str) -> StoredRollout:
         held = self._held.get(path)
         if held is None:
             raise UnreadableSource("there is no such rollout")
@@ -79,7 +79,7 @@ class InMemoryThreadStore(RolloutStore[None]):
 
     def __init__(self) -> None:
         super().__init__(Index())
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, StoredRollout] = {}
         self._given: dict[str, str | None] = {}
         self._changes = 0
         self.reader = MemoryReader(self._held)
@@ -132,7 +132,7 @@ class InMemoryThreadStore(RolloutStore[None]):
         items: Sequence[HistoryItem | Copied],
         at: datetime,
         lock: None,
-        expected: Look | None,
+        expected: RolloutStamp | None,
     ) -> Appended:
         del lock, expected
         old, end = self._held[rollout.path][1], self._end(rollout)
@@ -153,7 +153,7 @@ class InMemoryThreadStore(RolloutStore[None]):
     def _give_name(self, row: Row, name: str | None, *, listed: bool) -> None:  # noqa: ARG002
         self._given[row.session_id] = name
 
-    def _look(self, data: bytes, identity: int) -> Look:
+    def _look(self, data: bytes, identity: int) -> RolloutStamp:
         self._changes += 1
         return len(data), self._changes, identity
 

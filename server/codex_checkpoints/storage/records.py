@@ -18,10 +18,9 @@ import orjson
 
 from codex_checkpoints.core.checkpoint.memory import Update, update_of
 from codex_checkpoints.core.checkpoint.records import BadCheckpoint, Checkpoint, from_bytes
-from codex_checkpoints.core.rollout.fields import object_of, text_of, whole_of
-from codex_checkpoints.storage import durable
-from codex_checkpoints.storage.contract import in_text
-from codex_checkpoints.storage.durable import (
+from codex_checkpoints.core.fields import object_of, text_of, whole_of
+from codex_checkpoints.storage import atomic_files
+from codex_checkpoints.storage.atomic_files import (
     PATIENCE,
     Journal,
     StorageError,
@@ -31,6 +30,7 @@ from codex_checkpoints.storage.durable import (
     own,
     storage_errors,
 )
+from codex_checkpoints.storage.contract import in_text
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _TEMPORARY = re.compile(r"\.[\w.-]+\.[0-9a-f]{16}\.tmp")
 _TEMPORARY_BESIDE = re.compile(rf"\.[\w.-]+\.{re.escape(CHECKPOINT)}\.[0-9a-f]{{16}}\.tmp")
 
-Look = tuple[int, int]
+FileStamp = tuple[int, int]
 """The size of a file and the time of its last change in ns: equal while it is unchanged."""
 
 
@@ -104,7 +104,7 @@ class Records:
                 return False
             if before is not None and not _is_checkpoint(before):
                 logger.warning("%s was not a checkpoint and was rewritten", path)
-            durable.in_folder(path, lambda: durable.replace(path, data))
+            atomic_files.in_folder(path, lambda: atomic_files.replace(path, data))
         return True
 
     def checkpoint(self, session_id: str, rollout_path: str) -> Checkpoint | None:
@@ -162,7 +162,7 @@ class Records:
         with_it = (each for each in folders if os.path.lexists(os.path.join(each, name)))
         return frozenset(map(os.path.basename, with_it))
 
-    def look(self, session_id: str, name: str) -> Look | None:
+    def look(self, session_id: str, name: str) -> FileStamp | None:
         """Return size and time of a file of a session; None if it is missing."""
         folder = self.session_dir(session_id)
         return None if folder is None else look_at(os.path.join(folder, name))
@@ -215,7 +215,7 @@ class Records:
         places = [(folder, _TEMPORARY) for folder in (self.state_dir, *_paths(self.sessions_dir))]
         places += [(folder, _TEMPORARY_BESIDE) for folder in beside]
         return sum(
-            durable.clear(path)
+            atomic_files.clear(path)
             for folder, ours in places
             for path in _paths(folder)
             if path.endswith(".tmp") and ours.fullmatch(os.path.basename(path))
@@ -239,7 +239,7 @@ def _is_missing(path: str) -> bool:
     return False
 
 
-def look_at(path: str) -> Look | None:
+def look_at(path: str) -> FileStamp | None:
     """Return size and time of a file; None if it is missing."""
     with contextlib.suppress(OSError):
         found = os.stat(path)
@@ -326,14 +326,14 @@ class Audit:
 
     def add(self, event: Mapping[str, object]) -> None:
         """Append an event, durable on return; raises `StorageError`."""
-        with durable.locked(self._path) as file, durable.storage_errors():
-            durable.append(file, orjson.dumps(event) + b"\n", os.path.dirname(self._path))
+        with atomic_files.locked(self._path) as file, atomic_files.storage_errors():
+            atomic_files.append(file, orjson.dumps(event) + b"\n", os.path.dirname(self._path))
 
     def check(self) -> None:
         """Raise `StorageError` if no event could be added; nothing is written."""
-        with durable.storage_errors(), contextlib.suppress(FileNotFoundError):
-            os.close(durable.open_to_append(self._path))
+        with atomic_files.storage_errors(), contextlib.suppress(FileNotFoundError):
+            os.close(atomic_files.open_to_append(self._path))
 
     def events(self) -> Iterator[object]:
         """Yield the readable lines, the oldest first; raises `StorageError`."""
-        return durable.lines_in(self._path)
+        return atomic_files.lines_in(self._path)

@@ -35,9 +35,9 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-from codex_checkpoints.core.rollout.fields import object_of
-from codex_checkpoints.core.rollout.reader import CHUNK
-from codex_checkpoints.storage import tree
+from codex_checkpoints.core.agents.codex.reader import CHUNK
+from codex_checkpoints.core.fields import object_of
+from codex_checkpoints.storage import session_files
 from codex_checkpoints.storage.contract import (
     LONGEST_FIRST_LINE,
     Copied,
@@ -123,13 +123,13 @@ class FileReader(ChunkReader):
     """Reads session files by path; `contract.RolloutReader` for files."""
 
     def identify(self, path: str) -> Identity:
-        return tree.identity(path)
+        return session_files.identity(path)
 
     def follow(self, path: str, old: Mark | None, feed: Feed) -> Reading | None:
         start = 0 if old is None else old.offset
         with _opened(path) as (file, look):
-            inode = tree.look_of(look)[2]
-            if tree.is_compressed(path):
+            inode = session_files.look_of(look)[2]
+            if session_files.is_compressed(path):
                 if old is not None:
                     return None  # it does not grow: it is another file
                 offset, rest = self.read(path, 0, feed)
@@ -141,7 +141,7 @@ class FileReader(ChunkReader):
             return Reading(_mark(file, offset, inode), rest)
 
     def ends(self, path: str, see: See[T]) -> T:
-        if tree.is_compressed(path):
+        if session_files.is_compressed(path):
             return super().ends(path, see)
         with _opened(path) as (file, look):
             size = look.st_size
@@ -151,14 +151,14 @@ class FileReader(ChunkReader):
             return see(_front(file, data), _back(file, size))
 
     def mark_at(self, path: str, offset: int, inode: int) -> Mark:
-        if tree.is_compressed(path):
+        if session_files.is_compressed(path):
             return Mark(offset, inode, "", "")
         with _opened(path) as (file, _):
             return _mark(file, offset, inode)
 
     def chunks(self, path: str, offset: int, limit: int | None) -> Iterator[bytes]:
         with _opened(path) as (file, _):
-            if not tree.is_compressed(path):
+            if not session_files.is_compressed(path):
                 os.lseek(file, offset, os.SEEK_SET)
                 yield from _portions(partial(os.read, file), offset, limit)
                 return

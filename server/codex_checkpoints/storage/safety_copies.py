@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator
 
 from attrs import frozen
 
-from codex_checkpoints.core.rollout.fields import digest_of
-from codex_checkpoints.storage import durable
+from codex_checkpoints.core.fields import digest_of
+from codex_checkpoints.storage import atomic_files
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -52,13 +52,13 @@ class SafetyCopies:
     def keep(self, operation_id: str, name: str, data: bytes) -> None:
         """Keep some bytes, durably; raises `StorageError`."""
         path = os.path.join(self.folder, operation_id, name)
-        with durable.storage_errors():
-            durable.in_folder(path, lambda: durable.publish(path, (data,)))
+        with atomic_files.storage_errors():
+            atomic_files.in_folder(path, lambda: atomic_files.publish(path, (data,)))
 
     def kept(self, operation_id: str, name: str) -> bytes | None:
         """Return kept bytes, None if they are gone."""
         path = os.path.join(self.folder, operation_id, name)
-        with contextlib.suppress(OSError), open(path, "rb", opener=durable.own) as file:
+        with contextlib.suppress(OSError), open(path, "rb", opener=atomic_files.own) as file:
             return file.read()
         return None
 
@@ -91,13 +91,13 @@ class FileCopies:
         """
         digest = digest_of(data)
         path = self._path(digest)
-        with durable.storage_errors():
+        with atomic_files.storage_errors():
             try:
                 os.utime(path, follow_symlinks=False)
             except FileNotFoundError:
                 packed = zstd.compress(data)
                 with contextlib.suppress(FileExistsError):  # another hook was faster
-                    durable.in_folder(path, lambda: durable.publish(path, (packed,)))
+                    atomic_files.in_folder(path, lambda: atomic_files.publish(path, (packed,)))
                 self.prune()
         return digest
 
@@ -105,7 +105,7 @@ class FileCopies:
         """Return the bytes with a hash; None if they are gone or damaged."""
         with contextlib.suppress(OSError, EOFError, zstd.ZstdError):
             with (
-                open(self._path(digest), "rb", opener=durable.own) as packed,
+                open(self._path(digest), "rb", opener=atomic_files.own) as packed,
                 zstd.ZstdFile(packed) as plain,
             ):
                 data = plain.read(LARGEST_COPY + 1)

@@ -17,9 +17,9 @@ from typing import Any, Generic, TypeVar
 
 import orjson
 
-from codex_checkpoints.core.rollout.fields import load, object_of
-from codex_checkpoints.core.rollout.items import SessionMeta
-from codex_checkpoints.core.rollout.parsing import head_of
+from codex_checkpoints.core.agents.codex.items import SessionMeta
+from codex_checkpoints.core.agents.codex.parsing import head_of
+from codex_checkpoints.core.fields import load, object_of
 from codex_checkpoints.storage.contract import (
     OURS,
     Appended,
@@ -27,11 +27,11 @@ from codex_checkpoints.storage.contract import (
     Conflict,
     Copied,
     HistoryItem,
-    Look,
     NewThread,
     Patch,
     Rollout,
     RolloutReader,
+    RolloutStamp,
     Row,
     StoredThread,
     StoreFault,
@@ -76,11 +76,11 @@ def age(rollout: Rollout) -> tuple[bool, str, bool, bool, str]:
     return later, rollout.rollout_id, not rollout.archived, not rollout.compressed, rollout.path
 
 
-Named = tuple[str | None, str | None, str | None]
+LineageRefs = tuple[str | None, str | None, str | None]
 """The rollout that a session is based on, the thread it is a fork of, and its parent thread."""
 
 
-def is_referred_to(rollout: Rollout, others: Iterable[Named]) -> bool:
+def is_referred_to(rollout: Rollout, others: Iterable[LineageRefs]) -> bool:
     """Return whether another one is based on a rollout, a fork of its thread or its subagent."""
     return any(
         base in {rollout.rollout_id, rollout.thread_id} or rollout.thread_id in {fork, parent}
@@ -204,7 +204,7 @@ class RolloutStore(ABC, Generic[Lock]):
         thread_id: str,
         items: Sequence[HistoryItem | Copied],
         at: datetime,
-        expected: Look | None = None,
+        expected: RolloutStamp | None = None,
     ) -> Appended:
         """Append to the current rollout in order, as given (STO-2); durable on return.
 
@@ -404,7 +404,7 @@ class RolloutStore(ABC, Generic[Lock]):
         items: Sequence[HistoryItem | Copied],
         at: datetime,
         lock: Lock,
-        expected: Look | None,
+        expected: RolloutStamp | None,
     ) -> Appended: ...
 
     @abstractmethod
@@ -450,7 +450,7 @@ class RolloutStore(ABC, Generic[Lock]):
                     self._put(rollout, lock, archived=archived)
         return self._newest(thread_id)
 
-    def _lineage(self, without: str) -> Iterator[Named]:
+    def _lineage(self, without: str) -> Iterator[LineageRefs]:
         """Yield the references of every other rollout."""
         rows = self.rows()
         for path, file in self._all().items():

@@ -29,7 +29,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from attrs import define, field, frozen
 
 from codex_checkpoints.core.checkpoint.records import FOLDER
-from codex_checkpoints.core.rollout.fields import renew
+from codex_checkpoints.core.fields import renew
 from codex_checkpoints.storage.file_lock import open_flags
 
 DEFAULT_HASH_LIMIT = 64 * 1024 * 1024

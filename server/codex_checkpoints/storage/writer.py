@@ -23,13 +23,13 @@ import stat
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from datetime import datetime
 
-from codex_checkpoints.core.rollout.reader import CHUNK
-from codex_checkpoints.storage import durable
+from codex_checkpoints.core.agents.codex.reader import CHUNK
+from codex_checkpoints.storage import atomic_files
 from codex_checkpoints.storage.contract import (
     Conflict,
     Copied,
     HistoryItem,
-    Look,
+    RolloutStamp,
     StorageFailed,
     UnreadableSource,
     Unsupported,
@@ -37,7 +37,7 @@ from codex_checkpoints.storage.contract import (
 from codex_checkpoints.storage.file_lock import open_flags
 from codex_checkpoints.storage.locks import WriterLock, is_live
 from codex_checkpoints.storage.rollout_file import decompressed, end_of, lines_behind, reading
-from codex_checkpoints.storage.tree import look_of, parse_name, roots, within
+from codex_checkpoints.storage.session_files import look_of, parse_name, roots, within
 
 PACKED = ".zst"
 _DEPTH = 3  # sessions/YYYY/MM/DD
@@ -53,7 +53,7 @@ def _storage() -> Generator[None]:
     except FileExistsError as error:
         raise Conflict("the name is taken") from error
     except OSError as error:
-        raise StorageFailed(durable.reason_of(error)) from error
+        raise StorageFailed(atomic_files.reason_of(error)) from error
 
 
 Written = tuple[int, int, tuple[int, int] | None]
@@ -69,8 +69,8 @@ def publish(path: str, lines: Iterable[bytes], nursery: str) -> None:
     if os.path.lexists(path) or os.path.lexists(path + PACKED):
         raise Conflict("there is such a session file already")
     with _storage():
-        durable.make_folder(nursery, 0o700)
-        durable.publish(path, lines, durable.temporary_in(nursery, path), 0o666)
+        atomic_files.make_folder(nursery, 0o700)
+        atomic_files.publish(path, lines, atomic_files.temporary_in(nursery, path), 0o666)
 
 
 def append(
@@ -78,7 +78,7 @@ def append(
     items: Sequence[HistoryItem | Copied],
     at: datetime,
     lock: WriterLock,
-    expected: Look | None,
+    expected: RolloutStamp | None,
 ) -> Written:
     """Append lines to a plain session file in one write, durable when this returns.
 
@@ -98,7 +98,7 @@ def append(
         data = b"".join(lines)
         if not data:
             return look.st_size, look.st_size, ordinals
-        durable.append(file, data, os.path.dirname(path), "agreed")
+        atomic_files.append(file, data, os.path.dirname(path), "agreed")
         stop = os.lseek(file, 0, os.SEEK_CUR)
         return stop - len(data) - end.torn, stop, ordinals
 
@@ -120,7 +120,7 @@ def move(source: str, target: str, lock: WriterLock) -> None:
     if os.path.lexists(source):
         drop_twin(source, lock)
     with _storage():
-        durable.make_folder(os.path.dirname(target))
+        atomic_files.make_folder(os.path.dirname(target))
         plain = target.removesuffix(PACKED)
         # A file of this name could only come from another move of this thread, and we hold its
         # lock: so this is not a race, and one rename is better than a link and a removal.
@@ -130,8 +130,8 @@ def move(source: str, target: str, lock: WriterLock) -> None:
             os.rename(source, target)
         except FileNotFoundError as error:
             raise Conflict("the session file is gone") from error
-        durable.settle_folder(os.path.dirname(target))
-        durable.settle_folder(os.path.dirname(source))
+        atomic_files.settle_folder(os.path.dirname(target))
+        atomic_files.settle_folder(os.path.dirname(source))
 
 
 def remove(path: str, lock: WriterLock) -> None:
@@ -141,7 +141,7 @@ def remove(path: str, lock: WriterLock) -> None:
         drop_twin(path, lock)
     with _storage(), contextlib.suppress(FileNotFoundError):
         os.unlink(path)
-    durable.settle_folder(os.path.dirname(path))
+    atomic_files.settle_folder(os.path.dirname(path))
 
 
 @contextlib.contextmanager
@@ -185,14 +185,14 @@ def unpack(path: str, lock: WriterLock) -> str:
         look = _look(path)
         folder, name = os.path.split(plain)
         temporary = os.path.join(folder, f".{name}.tmp")
-        durable.discard(temporary)  # a killed process left it: the lock is ours now
-        with durable.temporary_file(temporary, _plain(path), 0o666):
+        atomic_files.discard(temporary)  # a killed process left it: the lock is ours now
+        with atomic_files.temporary_file(temporary, _plain(path), 0o666):
             if os.name != "nt":
                 os.chmod(temporary, stat.S_IMODE(look.st_mode))
             os.utime(temporary, ns=(look.st_atime_ns, look.st_mtime_ns))
-            durable.take_name(temporary, plain)
+            atomic_files.take_name(temporary, plain)
         os.unlink(path)
-        durable.settle_folder(os.path.dirname(path))
+        atomic_files.settle_folder(os.path.dirname(path))
     return plain
 
 
@@ -212,7 +212,7 @@ def drop_twin(path: str, lock: WriterLock) -> None:
         if not _begins_with(path, packed):
             raise Conflict("the session file lies there twice, and the two differ")
         os.unlink(packed)
-        durable.settle_folder(os.path.dirname(path))
+        atomic_files.settle_folder(os.path.dirname(path))
 
 
 def _begins_with(path: str, packed: str) -> bool:
@@ -252,7 +252,7 @@ def _plain(path: str) -> Iterator[bytes]:
 def clear_leftovers(nursery: str, codex_home: str) -> int:
     """Remove temporary files that nobody writes any more; return how many."""
     return sum(
-        durable.clear(path)
+        atomic_files.clear(path)
         for path, thread_id in _temporary_files(nursery, codex_home)
         if not is_live(codex_home, thread_id)
     )

@@ -5,8 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.compaction.adopting import adopt, filtered, handed_over
-from codex_checkpoints.core.compaction.building import (
+from codex_checkpoints.core.agents.codex.history.item_kinds import Past
+from codex_checkpoints.core.agents.codex.history.tokens import of_items
+from codex_checkpoints.core.agents.codex.own_messages import (
+    CHECKPOINT_LINE,
+    HOW_TO_LINE,
+    RESTORE_LINE,
+)
+from codex_checkpoints.core.compaction.adoption import adopt, filtered, handed_over
+from codex_checkpoints.core.compaction.contents import remaining
+from codex_checkpoints.core.compaction.replacement import (
     Declined,
     Fitted,
     NewestTooLarge,
@@ -14,11 +22,7 @@ from codex_checkpoints.core.compaction.building import (
     Terms,
     fit,
 )
-from codex_checkpoints.core.compaction.contents import remaining
-from codex_checkpoints.core.history.kinds import Past
-from codex_checkpoints.core.history.tokens import of_items
-from codex_checkpoints.core.rollout.fields import Json
-from codex_checkpoints.core.rollout.ours import CHECKPOINT_LINE, HOW_TO_LINE, RESTORE_LINE
+from codex_checkpoints.core.fields import Json
 from compactions import (
     ENVIRONMENT,
     HISTORIES,

@@ -5,13 +5,18 @@ from collections.abc import Sequence
 import attrs
 import pytest
 
+from codex_checkpoints.core.agents.codex.history.tokens import (
+    Calibration,
+    Figure,
+    of_item,
+    of_items,
+)
 from codex_checkpoints.core.checkpoint.records import Caps
 from codex_checkpoints.core.checkpoint.view import view_v1
-from codex_checkpoints.core.compaction.building import Declined, Replacement, Terms, build
 from codex_checkpoints.core.compaction.contents import CompactionContents, contents_of
 from codex_checkpoints.core.compaction.handoff import handoff
-from codex_checkpoints.core.digest.composing import Digest
-from codex_checkpoints.core.history.tokens import Calibration, Figure, of_item, of_items
+from codex_checkpoints.core.compaction.replacement import Declined, Replacement, Terms, build
+from codex_checkpoints.core.digest.render import Digest
 from compactions import (
     CHECKPOINT,
     EMPTY,

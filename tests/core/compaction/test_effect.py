@@ -7,24 +7,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rollouts as r
-from codex_checkpoints.core.compaction.installed import (
-    Form,
-    Moment,
+from codex_checkpoints.core.agents.codex.history.scan import FirstPass, HistoryScan
+from codex_checkpoints.core.agents.codex.history.windows import Chain, begun
+from codex_checkpoints.core.compaction.replacement_lines import (
     RecordLine,
+    ReplacementForm,
+    TurnTime,
     effective,
     in_place,
     in_task,
 )
-from codex_checkpoints.core.history.survey import FirstPass, Survey
-from codex_checkpoints.core.history.windows import Chain, begun
-from codex_checkpoints.core.rollout.fields import Json
+from codex_checkpoints.core.fields import Json
 from compactions import user
 from generated import sessions
 from histories import history
 
 ITEMS = [user("fix the login"), user("handoff")]
 CHAIN = begun("01a1f865-0000-7000-8000-00000000000a").opened("01a1f865-0000-7000-8000-00000000000b")
-AT = Moment("2026-11-20T12:00:00.000Z", 1_795_176_000_000)
+AT = TurnTime("2026-11-20T12:00:00.000Z", 1_795_176_000_000)
 
 FORM = st.sampled_from(["paginated", "legacy", "without task events"])
 
@@ -45,12 +45,12 @@ def rolled_back(turns: int) -> r.Step:
 
 
 def outline(data: bytes) -> FirstPass:
-    survey = Survey()
+    survey = HistoryScan()
     survey.reader.close(data[survey.reader.feed(data) :])
     return survey.outline()
 
 
-def forms(items: Sequence[Json], chain: Chain = CHAIN) -> tuple[Form, Form]:
+def forms(items: Sequence[Json], chain: Chain = CHAIN) -> tuple[ReplacementForm, ReplacementForm]:
     lines = in_place(items, chain, 7, None)
     return lines, in_task(lines, "TURN", r.WINDOW, AT)
 

@@ -2,6 +2,9 @@
 
 import pytest
 
+from codex_checkpoints.core.agents.codex.history.item_kinds import AUTHORS, kind_of
+from codex_checkpoints.core.agents.codex.history.items import Item, user_message
+from codex_checkpoints.core.agents.codex.own_messages import is_ours
 from codex_checkpoints.core.checkpoint.records import Caps, Checkpoint, Evidence, Plan, Step, Task
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.compaction.handoff import (
@@ -12,9 +15,6 @@ from codex_checkpoints.core.compaction.handoff import (
     is_empty,
     shows,
 )
-from codex_checkpoints.core.history.items import Item, user_message
-from codex_checkpoints.core.history.kinds import AUTHORS, kind_of
-from codex_checkpoints.core.rollout.ours import is_ours
 from compactions import CHECKPOINT, text_of
 
 TEXT = """\

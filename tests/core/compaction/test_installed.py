@@ -2,27 +2,27 @@
 
 import pytest
 
-from codex_checkpoints.core.compaction.installed import (
-    Moment,
+from codex_checkpoints.core.agents.codex.history.items import replacement_of
+from codex_checkpoints.core.agents.codex.history.tokens import Calibration, context
+from codex_checkpoints.core.agents.codex.history.windows import Chain, begun
+from codex_checkpoints.core.agents.codex.items import Tokens
+from codex_checkpoints.core.agents.codex.parsing import item_of
+from codex_checkpoints.core.compaction.replacement_lines import (
     Naming,
     NewSession,
     RecordLine,
     SourceSession,
+    TurnTime,
     compacted,
     in_place,
     new_session,
     token_count,
 )
-from codex_checkpoints.core.history.items import replacement_of
-from codex_checkpoints.core.history.tokens import Calibration, context
-from codex_checkpoints.core.history.windows import Chain, begun
-from codex_checkpoints.core.rollout.fields import Json, list_of, object_of
-from codex_checkpoints.core.rollout.items import Tokens
-from codex_checkpoints.core.rollout.parsing import item_of
+from codex_checkpoints.core.fields import Json, list_of, object_of
 from compactions import user
 
 ITEMS = [user("fix the login"), user("handoff\n")]
-AT = Moment("2026-11-20T09:46:08.372Z", 1_795_167_968_372)
+AT = TurnTime("2026-11-20T09:46:08.372Z", 1_795_167_968_372)
 NAMING = Naming("Fix the login", "TURN", "ITEM")
 HEAD: Json = {
     "id": "SOURCE",

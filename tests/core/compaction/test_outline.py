@@ -5,19 +5,19 @@ from itertools import pairwise
 import attrs
 import pytest
 
-from codex_checkpoints.core.compaction.offering import (
+from codex_checkpoints.core.compaction.token_budget import (
     CHUNK_TURNS,
     MAX_CHUNKS,
     RECENT_TURNS,
     Chunk,
-    Named,
     Outline,
     OutlineTurn,
+    WindowOverrides,
     outline_budget,
     outline_of,
 )
 
-AMPLE = outline_budget(Named())
+AMPLE = outline_budget(WindowOverrides())
 
 
 def turns(count: int) -> list[OutlineTurn]:
@@ -58,7 +58,7 @@ def test_a_line_of_the_outline_is_short() -> None:
 def test_an_outline_that_reaches_the_trigger_of_the_small_model_merges_to_its_target(
     count: int,
 ) -> None:
-    small = outline_budget(Named(fast_environment="400"))
+    small = outline_budget(WindowOverrides(fast_environment="400"))
     long = [attrs.evolve(each, text="word " * 30) for each in turns(count)]
 
     found = outline_of(long, small)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from codex_checkpoints.core.compaction.building import STANDING_CONTEXT, place
 from codex_checkpoints.core.compaction.handoff import handoff
 from codex_checkpoints.core.compaction.records import Placement
+from codex_checkpoints.core.compaction.replacement import STANDING_CONTEXT, place
 from compactions import ENVIRONMENT, SUMMARY, Item, compaction, user
 
 CONTEXT = [user(ENVIRONMENT)]

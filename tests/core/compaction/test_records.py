@@ -4,8 +4,10 @@ import attrs
 import orjson
 import pytest
 
+from codex_checkpoints.core.agents.codex.history.item_kinds import Past
+from codex_checkpoints.core.agents.codex.history.tokens import Figure
+from codex_checkpoints.core.agents.codex.history.windows import Chain
 from codex_checkpoints.core.checkpoint.records import Caps, Checkpoint
-from codex_checkpoints.core.compaction.building import Replacement, Terms, build
 from codex_checkpoints.core.compaction.contents import counts_of, remaining
 from codex_checkpoints.core.compaction.records import (
     CompactionWindows,
@@ -24,9 +26,7 @@ from codex_checkpoints.core.compaction.records import (
     standing,
     to_value,
 )
-from codex_checkpoints.core.history.kinds import Past
-from codex_checkpoints.core.history.tokens import Figure
-from codex_checkpoints.core.history.windows import Chain
+from codex_checkpoints.core.compaction.replacement import Replacement, Terms, build
 from compactions import CHECKPOINT, LONG_ANSWER, image, output, pasts, user, with_parts
 
 AT = "2026-11-20T10:00:00.000Z"

@@ -5,11 +5,15 @@ import random
 
 import pytest
 
+from codex_checkpoints.core.agents.codex.history.item_kinds import plain_message
+from codex_checkpoints.core.agents.codex.injected_text import LeftOut
+from codex_checkpoints.core.agents.codex.own_messages import (
+    CHECKPOINT_LINE,
+    HOW_TO_LINE,
+    RESTORE_LINE,
+)
 from codex_checkpoints.core.checkpoint.records import RETAINED_TOKENS
-from codex_checkpoints.core.compaction.building import select
-from codex_checkpoints.core.history.kinds import plain_message
-from codex_checkpoints.core.rollout.contextual import LeftOut
-from codex_checkpoints.core.rollout.ours import CHECKPOINT_LINE, HOW_TO_LINE, RESTORE_LINE
+from codex_checkpoints.core.compaction.replacement import select
 from compactions import (
     ENVIRONMENT,
     PNG,

@@ -5,15 +5,10 @@ from typing import Any
 
 import pytest
 
-from codex_checkpoints.core.history.items import user_message
-from codex_checkpoints.core.losses import watched
-from codex_checkpoints.core.losses.account import Account
-from codex_checkpoints.core.losses.watched import (
-    MAX_LISTED,
-    MAX_REREADS,
-    Loss,
-    Totals,
-)
+from codex_checkpoints.core.agents.codex.history.items import user_message
+from codex_checkpoints.core.losses import file_activity
+from codex_checkpoints.core.losses.file_activity import MAX_LISTED, MAX_REREADS, Loss, Totals
+from codex_checkpoints.core.losses.loss_report import LossReport
 from compactions import CHECKPOINT
 from losing import gone, losses, read_again
 from reading import read_with
@@ -241,9 +236,9 @@ def test_of_many_things_the_lost_and_the_newest_are_listed():
 
 
 def test_what_is_remembered_of_files_and_commands_is_bounded(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(watched, "MAX_CHANGED", 2)
-    monkeypatch.setattr(watched, "MAX_FILES", 2)
-    monkeypatch.setattr(watched, "MAX_COMMANDS", 2)
+    monkeypatch.setattr(file_activity, "MAX_CHANGED", 2)
+    monkeypatch.setattr(file_activity, "MAX_FILES", 2)
+    monkeypatch.setattr(file_activity, "MAX_COMMANDS", 2)
     failing = [shell(f"make {n}", "no", exit_code=1, status="failed") for n in range(3)]
     data = rollout(
         session(),
@@ -342,7 +337,7 @@ def test_what_is_read_again_in_vain_is_counted(
 
 
 def test_a_session_of_ours_goes_on_from_what_it_began_with():
-    account = Account()
+    account = LossReport()
     account.replay.begin_from(CHECKPOINT)
 
     read_with(account, rollout(session(), summary("fix it"), turn(cat("a.py"), cat("b.py"))))
@@ -357,9 +352,9 @@ def test_a_session_of_ours_begins_in_the_window_that_its_source_ended_in():
     earlier = turn(user("fix the login"), patch(add="old.py"), summary("a.py"))
     failing = fails()
     latest = turn(user("go on"), cat("a.py"), patch(update="b.py"), failing)
-    source = Account()
+    source = LossReport()
     read_with(source, rollout(session(), earlier, latest))
-    account = Account(source=source)
+    account = LossReport(source=source)
     account.replay.begin_from(CHECKPOINT)
 
     read_with(account, rollout(session(), summary("b.py"), turn(cat("a.py")), summary()))

@@ -2,9 +2,9 @@
 
 import pytest
 
-from codex_checkpoints.core.history.items import user_message
-from codex_checkpoints.core.losses import account as module
-from codex_checkpoints.core.losses.account import held_by
+from codex_checkpoints.core.agents.codex.history.items import user_message
+from codex_checkpoints.core.losses import loss_report as module
+from codex_checkpoints.core.losses.loss_report import held_by
 
 SECRET = "ghp_" + "a1B2" * 9
 SEALED = {"type": "compaction", "encrypted_content": "gAAA"}

@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
+from codex_checkpoints.core.agents.codex.items import Outcome
+from codex_checkpoints.core.agents.codex.own_messages import DIGEST_LINE
+from codex_checkpoints.core.agents.codex.turns import Ended
 from codex_checkpoints.core.checkpoint.records import (
     DEFAULT_BUDGET,
     Artifact,
@@ -18,7 +21,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Step,
     Task,
 )
-from codex_checkpoints.core.digest.records import Check, Gathered, Said, Where
+from codex_checkpoints.core.digest.records import Check, DigestSource, RecordPlace, Utterance
 from codex_checkpoints.core.restore.pack import (
     MAX_COMMANDS,
     MAX_LATER_FILES,
@@ -42,9 +45,6 @@ from codex_checkpoints.core.restore.references import (
     ModeChange,
     References,
 )
-from codex_checkpoints.core.rollout.items import Outcome
-from codex_checkpoints.core.rollout.ours import DIGEST_LINE
-from codex_checkpoints.core.rollout.turns import Ended
 from restoring import EMPTY, ORIGIN, SOURCE, carried, sections_in
 from updates import V1, V2
 
@@ -69,7 +69,7 @@ def check(
 ) -> Check:
     outcome = Outcome(failed or bool(code), code)
     programs = (script.split(" ", maxsplit=1)[0],)
-    return Check(Where(None, seq), script, programs, outcome, changes)
+    return Check(RecordPlace(None, seq), script, programs, outcome, changes)
 
 
 TYPICAL = carried(
@@ -108,7 +108,7 @@ TYPICAL = carried(
     ),
     pins=(Pinned("docs/rules.md", 3, 4, V1, "  one rule:\n\tno floats\n"),),
     window=(Message("u8", "why is it empty?"), Message("u9", "do it")),
-    gathered=Gathered(
+    gathered=DigestSource(
         ended="aborted",
         checks=(check(20, "pytest -q", 1, 1), check(33, "npm install", None, 2, failed=True)),
         edits=2,
@@ -279,7 +279,7 @@ def test_the_task_stands_in_full_up_to_2000_code_points():
     ],
 )
 def test_go_on_with_the_task_is_said_only_of_a_turn_that_had_not_ended(ended: Ended, told: str):
-    text = state_pack(carried(gathered=Gathered(ended=ended))).text
+    text = state_pack(carried(gathered=DigestSource(ended=ended))).text
 
     assert f"- {told}" in text
     assert ("go on with the task" in text) is (ended == "open")
@@ -292,17 +292,17 @@ def test_a_command_that_passed_before_an_edit_says_so():
 
 
 def test_what_the_user_chose_in_a_dialog_is_no_message_of_theirs():
-    typed = Said(Where(None, 8), "dig")
-    chosen = Said(Where(None, 9), "chosen: Lamp (asked: Which kit?)", chosen=True)
-    assert window_of(Gathered(requests=(typed, chosen)), 1) == (Message("#8", "dig"),)
-    assert window_of(Gathered(requests=(typed,)), 0) == ()
+    typed = Utterance(RecordPlace(None, 8), "dig")
+    chosen = Utterance(RecordPlace(None, 9), "chosen: Lamp (asked: Which kit?)", chosen=True)
+    assert window_of(DigestSource(requests=(typed, chosen)), 1) == (Message("#8", "dig"),)
+    assert window_of(DigestSource(requests=(typed,)), 0) == ()
 
 
 def test_more_commands_and_later_files_than_a_pack_has_room_for_are_deferred_as_evicted():
     checks = tuple(check(seq, f"make {seq}") for seq in range(MAX_COMMANDS + 2))
     drift = tuple(Drift(f"{n:02}.py", "unknown:", V1) for n in range(MAX_LATER_FILES + 1))
 
-    pack = state_pack(carried(gathered=Gathered(checks=checks), drift=drift), PLENTY)
+    pack = state_pack(carried(gathered=DigestSource(checks=checks), drift=drift), PLENTY)
 
     assert pack.deferred == (
         Deferred("commands", "command:#1", "evicted"),
@@ -317,7 +317,7 @@ def test_a_command_and_a_message_that_are_cut_are_deferred_as_shortened():
     checks = (check(7, "x" * 161), check(8, "x" * 160))
     window = (Message("u1", "w" * (MAX_MESSAGE_CHARS + 1)), Message("u2", "w" * MAX_MESSAGE_CHARS))
 
-    pack = state_pack(carried(gathered=Gathered(checks=checks), window=window), PLENTY)
+    pack = state_pack(carried(gathered=DigestSource(checks=checks), window=window), PLENTY)
 
     assert pack.deferred == (
         Deferred("commands", "command:#7", "bound"),

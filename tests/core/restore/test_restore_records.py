@@ -17,6 +17,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Step,
     Task,
 )
+from codex_checkpoints.core.fields import digest_of
 from codex_checkpoints.core.restore.events import TRANSFERRED
 from codex_checkpoints.core.restore.pack import (
     Message,
@@ -49,7 +50,6 @@ from codex_checkpoints.core.restore.references import (
     References,
     SystemArtifact,
 )
-from codex_checkpoints.core.rollout.fields import digest_of
 from restoring import EMPTY, MADE, ORIGIN, RESTORED, SOURCE, carried, recorded
 from updates import V1, V2
 

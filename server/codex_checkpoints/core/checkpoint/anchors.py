@@ -14,6 +14,9 @@ from typing import Literal
 import orjson
 from attrs import evolve, frozen
 
+from codex_checkpoints.core.agents.codex import injected_text, items, tools
+from codex_checkpoints.core.agents.codex.reader import WORDS, Fold, Line
+from codex_checkpoints.core.agents.codex.turns import Turns
 from codex_checkpoints.core.checkpoint.memory import Memory, Update
 from codex_checkpoints.core.checkpoint.records import (
     Checkpoint,
@@ -26,13 +29,10 @@ from codex_checkpoints.core.checkpoint.records import (
     holds,
     status_of,
 )
+from codex_checkpoints.core.checkpoint.redaction import value
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.requests import ref_of, words_of
 from codex_checkpoints.core.checkpoint.state import name_of
-from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.rollout import contextual, items, tools
-from codex_checkpoints.core.rollout.reader import WORDS, Fold, Line
-from codex_checkpoints.core.rollout.turns import Turns
 
 FIRST_WORDS = 80
 """Code points of a message or a command that an anchor shows."""
@@ -136,7 +136,7 @@ class Newest(Fold):
         state = self.replay.state
         item = self.replay.reducer.item
         match item:
-            case items.UserMessage(in_history=False) if contextual.is_by_person(item):
+            case items.UserMessage(in_history=False) if injected_text.is_by_person(item):
                 self._messages.append((ref_of(item, line), words_of(item, FIRST_WORDS), line.seq))
             case items.CommandRun():
                 self._calls.append((line.seq, evolve(item, printed=None)))

@@ -23,15 +23,9 @@ from codex_checkpoints.core.checkpoint.records import (
     Step,
     resting_on_evidence,
 )
-from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.core.checkpoint.redaction import value
 from codex_checkpoints.core.converters import MISFITS, stored
-from codex_checkpoints.core.rollout.fields import (
-    Json,
-    is_object,
-    object_of,
-    renew,
-    text_of,
-)
+from codex_checkpoints.core.fields import Json, is_object, object_of, renew, text_of
 
 
 @frozen

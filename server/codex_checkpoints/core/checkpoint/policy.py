@@ -1,6 +1,6 @@
 """Finds standing policies: texts that tell an agent how to behave from now on (DSC-12, DSC-60).
 
-Each row of `RULES` is one plain form.  A policy addresses the agent (an imperative at the start of
+Each row of `POLICY_RULES` is one plain form.  A policy addresses the agent (an imperative at the start of
 a clause, the second person, or "we always …") and is meant to last.  Everything else passes: bare
 imperatives, as in plan steps and decisions, statements about the project, and reported speech
 ("README says: always run make").  When in doubt a text passes, since a note is quoted data with
@@ -17,7 +17,7 @@ from typing import Literal
 
 from attrs import frozen
 
-from codex_checkpoints.core.checkpoint.lookalikes import readings
+from codex_checkpoints.core.checkpoint.confusables import readings
 
 _Where = Literal["clause", "anywhere", "quoted"]
 
@@ -60,7 +60,7 @@ def _policy_in(line: str) -> str | None:
     own = _REPORTED.sub(" ", line)
     clauses = [_FRONT.sub("", clause, count=1) for clause in _BOUNDARY.split(own)]
     places = {"clause": clauses, "anywhere": [own], "quoted": [line]}
-    for rule in RULES:
+    for rule in POLICY_RULES:
         if any(map(rule.fits, places[rule.where])):
             return rule.name
     return None
@@ -140,7 +140,7 @@ def _rule(name: str, where: _Where, *patterns: str) -> PolicyRule:
     return PolicyRule(name, where, f"(?:{'|'.join(patterns)})")
 
 
-RULES = (
+POLICY_RULES = (
     _rule(  # `system: obey`, `### Instructions`, `[INST]`, `<|im_start|>`
         "prompt_markup",
         "quoted",

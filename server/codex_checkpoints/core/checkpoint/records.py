@@ -26,7 +26,7 @@ from codex_checkpoints.core.converters import (
     states,
     stored,
 )
-from codex_checkpoints.core.rollout.fields import is_object
+from codex_checkpoints.core.fields import is_object
 
 ArtifactKind = Literal["file", "tool_output", "command"]
 EvidenceSource = Literal["user", "file", "tool_output"]

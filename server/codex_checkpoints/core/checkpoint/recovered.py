@@ -8,7 +8,7 @@ from typing import Final
 from attrs import frozen
 
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, Evidence, Plan, Step, Task
-from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.core.checkpoint.redaction import value
 
 _STEP: Final = re.compile(r"\[([ x])\] (.*) \(id=(\S{1,128})\)")
 

@@ -13,6 +13,28 @@ from typing import Self
 import orjson
 from attrs import define
 
+from codex_checkpoints.core.agents.codex import items, tools
+from codex_checkpoints.core.agents.codex.items import SessionMeta
+from codex_checkpoints.core.agents.codex.own_messages import opener_of
+from codex_checkpoints.core.agents.codex.parsing import (
+    APPROVED_PLAN,
+    EVENTS,
+    ITEMS,
+    LINES,
+    RESPONSES,
+    goal_in,
+    turn_id_of,
+)
+from codex_checkpoints.core.agents.codex.reader import (
+    NOTED,
+    PASSED_OVER_FROM,
+    WORDS,
+    Line,
+    Reader,
+    ReadPosition,
+    is_whole,
+)
+from codex_checkpoints.core.agents.codex.turns import Planned, Steps
 from codex_checkpoints.core.checkpoint import memory
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import (
@@ -28,6 +50,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Task,
 )
 from codex_checkpoints.core.checkpoint.recovered import in_pack
+from codex_checkpoints.core.checkpoint.redaction import find_secret, value
 from codex_checkpoints.core.checkpoint.requests import (
     asked_by,
     take_goal,
@@ -45,38 +68,8 @@ from codex_checkpoints.core.checkpoint.state import (
     SeenHashes,
     State,
 )
-from codex_checkpoints.core.checkpoint.text import find_secret, value
 from codex_checkpoints.core.converters import states
-from codex_checkpoints.core.rollout import items, tools
-from codex_checkpoints.core.rollout.fields import (
-    load,
-    names,
-    object_of,
-    text_of,
-    texts_of,
-    time_of,
-)
-from codex_checkpoints.core.rollout.items import SessionMeta
-from codex_checkpoints.core.rollout.ours import opener_of
-from codex_checkpoints.core.rollout.parsing import (
-    APPROVED_PLAN,
-    EVENTS,
-    ITEMS,
-    LINES,
-    RESPONSES,
-    goal_in,
-    turn_id_of,
-)
-from codex_checkpoints.core.rollout.reader import (
-    NOTED,
-    PASSED_OVER_FROM,
-    WORDS,
-    Line,
-    Reader,
-    Scale,
-    is_whole,
-)
-from codex_checkpoints.core.rollout.turns import Planned, Steps
+from codex_checkpoints.core.fields import load, names, object_of, text_of, texts_of, time_of
 
 _EVENTS_BESIDE_ITEMS = names(
     "user_message patch_apply_end exec_command_end mcp_tool_call_end view_image_tool_call"
@@ -108,7 +101,7 @@ class Reducer:
     only if no events mark typed messages (ROL-14).
     """
 
-    def __init__(self, state: State, scale: Scale) -> None:
+    def __init__(self, state: State, scale: ReadPosition) -> None:
         self.item: items.Item = "quiet"
         """The part of the newest line that counts."""
         self._state = state
@@ -414,14 +407,14 @@ SAVED = 25
 @define
 class _Saved:
     version: int
-    scale: Scale
+    scale: ReadPosition
     state: State
 
 
 class Replay(Reader):
     """A reader whose fold keeps the state of a session after the bytes so far."""
 
-    def __init__(self, state: State | None = None, scale: Scale | None = None) -> None:
+    def __init__(self, state: State | None = None, scale: ReadPosition | None = None) -> None:
         """Begin before the first byte of a session, or after a saved state."""
         super().__init__(scale=scale)
         self.state = State() if state is None else state
@@ -466,7 +459,7 @@ class Replay(Reader):
         count = sum(1 for line in lines.split(b"\n") if line.strip())
         seed = None if state.seed is None else state.seed.seq
         begun = (scale.lines if position is None else position) - count
-        at = Scale(begun, -1, scale.ordinals, scale.paginated, seed=seed)
+        at = ReadPosition(begun, -1, scale.ordinals, scale.paginated, seed=seed)
         end = State(state.head, state.base, own_from=state.own_from, typed=state.typed)
         end.seed, end.recovered = state.seed, state.recovered
         return Replay(end, at)

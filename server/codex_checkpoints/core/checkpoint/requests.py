@@ -10,28 +10,28 @@ import re
 
 from attrs import evolve
 
+from codex_checkpoints.core.agents.codex import injected_text, items
+from codex_checkpoints.core.agents.codex.own_messages import UNDO, is_ours, is_worded_by_us
+from codex_checkpoints.core.agents.codex.reader import Line
+from codex_checkpoints.core.agents.codex.requests import (
+    LONGEST_ASKED,
+    AskedKind,
+    Request,
+    UserlessRequest,
+    heading_of,
+    steps_of,
+)
+from codex_checkpoints.core.agents.codex.titles import PICTURE, title_in
+from codex_checkpoints.core.agents.codex.turns import Planned, Turn
 from codex_checkpoints.core.checkpoint.records import (
     MAX_URI_CHARS,
     MAX_VALUE_CHARS,
     Evidence,
     Task,
 )
+from codex_checkpoints.core.checkpoint.redaction import cut, redact, value
 from codex_checkpoints.core.checkpoint.state import State
-from codex_checkpoints.core.checkpoint.text import cut, redact, value
-from codex_checkpoints.core.rollout import contextual, items
-from codex_checkpoints.core.rollout.asked import (
-    LONGEST_ASKED,
-    Asked,
-    AskedKind,
-    Request,
-    heading_of,
-    steps_of,
-)
-from codex_checkpoints.core.rollout.fields import list_of, object_of, text_of, texts_of
-from codex_checkpoints.core.rollout.ours import UNDO, is_ours, is_worded_by_us
-from codex_checkpoints.core.rollout.reader import Line
-from codex_checkpoints.core.rollout.titles import PICTURE, title_in
-from codex_checkpoints.core.rollout.turns import Planned, Turn
+from codex_checkpoints.core.fields import list_of, object_of, text_of, texts_of
 
 _GOAL_CONTEXT = ('<codex_internal_context source="goal">', "<goal_context>")
 """The beginning of the text that Codex gives the model in a task that works for the goal."""
@@ -52,7 +52,7 @@ def take_replaced(state: State, line: Line) -> None:
         if any(map(is_worded_by_us, texts)):
             continue
         item = items.UserMessage(texts, in_history=True, ref=text_of(payload.get("id")))
-        text = words_of(item, MAX_VALUE_CHARS) if contextual.is_by_person(item) else ""
+        text = words_of(item, MAX_VALUE_CHARS) if injected_text.is_by_person(item) else ""
         if text:
             ref = ref_of(item, line)
             order = state.turns.next_order()
@@ -73,7 +73,7 @@ def take_message(state: State, item: items.UserMessage, line: Line) -> None:
         _trust_events(state)
     if item.in_history and state.typed:
         return
-    if not contextual.is_by_person(item):
+    if not injected_text.is_by_person(item):
         return
     text = words_of(item, MAX_VALUE_CHARS)
     _title(state, title_of(item), line.seq, in_history=item.in_history)
@@ -119,10 +119,12 @@ def _title(state: State, text: str, seq: int, *, in_history: bool) -> None:
         state.first_of_source = not is_own
 
 
-def asked_by(state: State, kind: AskedKind, text: str, line: Line) -> Asked:
+def asked_by(state: State, kind: AskedKind, text: str, line: Line) -> UserlessRequest:
     """Return a request that is not a user message."""
     short, whole = value(text, MAX_VALUE_CHARS), cut(redact(text), LONGEST_ASKED)
-    return Asked(kind, whole, short, f"seq:{line.seq}", line.seq, state.turns.next_order())
+    return UserlessRequest(
+        kind, whole, short, f"seq:{line.seq}", line.seq, state.turns.next_order()
+    )
 
 
 def take_goal(state: State, item: items.GoalSet, line: Line, *, of_call: bool = False) -> None:
@@ -139,7 +141,7 @@ def take_goal(state: State, item: items.GoalSet, line: Line, *, of_call: bool = 
         _title(state, goal.short, line.seq, in_history=False)
 
 
-def take_plan(state: State, plan: Asked, *, approved: bool) -> None:
+def take_plan(state: State, plan: UserlessRequest, *, approved: bool) -> None:
     """Take a plan; one that a person approved is a request, and has the steps of the plan.
 
     Such a plan is handed over outside any task.
@@ -154,7 +156,7 @@ def take_plan(state: State, plan: Asked, *, approved: bool) -> None:
     _title(state, value(heading_of(plan.text), MAX_VALUE_CHARS), plan.seq, in_history=False)
 
 
-def _planned_by(plan: Asked, text: str) -> Planned:
+def _planned_by(plan: UserlessRequest, text: str) -> Planned:
     steps = tuple((value(step, MAX_VALUE_CHARS), False) for step in steps_of(text))
     return Planned(steps, plan.ref, plan.seq, plan.order, approved=True)
 
@@ -188,17 +190,17 @@ def ref_of(item: items.UserMessage, line: Line) -> str:
 
 def words_of(item: items.UserMessage, limit: int) -> str:
     """Return the text that the person typed, as a value."""
-    return value(contextual.without_payloads(_request_of(item), [])[0], limit)
+    return value(injected_text.without_payloads(_request_of(item), [])[0], limit)
 
 
 def _request_of(item: items.UserMessage) -> str:
-    parts = [part for part in item.texts if not contextual.is_image_wrapper(part)]
-    return contextual.request_of("\n".join(parts))
+    parts = [part for part in item.texts if not injected_text.is_image_wrapper(part)]
+    return injected_text.request_of("\n".join(parts))
 
 
 def title_of(item: items.UserMessage) -> str:
     """Return the title that a first message gives its session; empty if it has none."""
-    words = contextual.without_payloads(title_in(_request_of(item)), [])[0]
+    words = injected_text.without_payloads(title_in(_request_of(item)), [])[0]
     return value(words, MAX_VALUE_CHARS) or (PICTURE if item.pictured else "")
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from codex_checkpoints.core.agents.codex.items import CommandRun, Outcome, ToolCall, outcome_of
+from codex_checkpoints.core.agents.codex.tools import commands_of
 from codex_checkpoints.core.checkpoint.state import Observation
-from codex_checkpoints.core.rollout import shell
-from codex_checkpoints.core.rollout.items import CommandRun, Outcome, ToolCall, outcome_of
-from codex_checkpoints.core.rollout.tools import commands_of
+from codex_checkpoints.core.shell import posix
 
 
 @frozen
@@ -30,12 +30,12 @@ def runs_in(observed: Observation) -> tuple[Run, ...]:
     """
     item = observed.item
     if isinstance(item, CommandRun):
-        found = Run(shell.script_of(item.argv), outcome_of(item), item.folder)
+        found = Run(posix.script_of(item.argv), outcome_of(item), item.folder)
         counts = found.outcome.failed is not None and not item.by_user
         return (found,) if counts else ()
     if not isinstance(item, ToolCall):
         return ()
     runs = tuple(
-        Run(shell.script_of(each.argv), observed.outcome, each.folder) for each in commands_of(item)
+        Run(posix.script_of(each.argv), observed.outcome, each.folder) for each in commands_of(item)
     )
     return runs if item.is_script or observed.outcome.failed is not None else ()

@@ -17,23 +17,9 @@ from typing import Final
 import orjson
 from attrs import Factory, define, evolve, field, frozen
 
-from codex_checkpoints.core.checkpoint.records import (
-    FOLDER,
-    MAX_URI_CHARS,
-    MAX_VALUE_CHARS,
-    Artifact,
-    ArtifactKind,
-    Checkpoint,
-    Limits,
-    evidence_in,
-)
-from codex_checkpoints.core.checkpoint.recovered import Recovered
-from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.rollout import tools
-from codex_checkpoints.core.rollout.commands import is_check, plainly_looks
-from codex_checkpoints.core.rollout.fields import is_list, object_of, text_of
-from codex_checkpoints.core.rollout.inherited import is_copied, may_inherit
-from codex_checkpoints.core.rollout.items import (
+from codex_checkpoints.core.agents.codex import tools
+from codex_checkpoints.core.agents.codex.inherited import is_copied, may_inherit
+from codex_checkpoints.core.agents.codex.items import (
     EDITS,
     UNKNOWN,
     CommandRun,
@@ -51,11 +37,25 @@ from codex_checkpoints.core.rollout.items import (
     outcome_of,
     printed_whole,
 )
-from codex_checkpoints.core.rollout.paths import encoded, uri_of
-from codex_checkpoints.core.rollout.tools import answer_to
-from codex_checkpoints.core.rollout.turns import Ended, Planned, Turn, Turns
+from codex_checkpoints.core.agents.codex.tools import answer_to
+from codex_checkpoints.core.agents.codex.turns import Ended, Planned, Turn, Turns
+from codex_checkpoints.core.checkpoint.records import (
+    FOLDER,
+    MAX_URI_CHARS,
+    MAX_VALUE_CHARS,
+    Artifact,
+    ArtifactKind,
+    Checkpoint,
+    Limits,
+    evidence_in,
+)
+from codex_checkpoints.core.checkpoint.recovered import Recovered
+from codex_checkpoints.core.checkpoint.redaction import value
+from codex_checkpoints.core.fields import is_list, object_of, text_of
+from codex_checkpoints.core.paths import encoded, uri_of
+from codex_checkpoints.core.shell.commands import is_check, plainly_looks
 
-Place = tuple[int, str | None, str | None]
+TurnPlace = tuple[int, str | None, str | None]
 """`seq`, the folder of the turn, and the base of the session at an observation."""
 
 Hashes = Mapping[str, str | None]
@@ -108,7 +108,7 @@ class Observation:
     is recorded.  `failed` says how its command failed, as `exit 2`.
     """
 
-    place: Place
+    place: TurnPlace
     item: ToolCall | ToolResult
     texts: tuple[str, ...] = ()
     shortened: bool = False
@@ -346,7 +346,7 @@ class _Named:
         )
 
 
-def _names_of(place: Place, seen: tuple[Seen, ...]) -> tuple[_Named, ...]:
+def _names_of(place: TurnPlace, seen: tuple[Seen, ...]) -> tuple[_Named, ...]:
     names: list[_Named] = []
     for each in reversed(seen):
         uri, opaque = name_of(each, place)
@@ -361,7 +361,7 @@ def _names_of(place: Place, seen: tuple[Seen, ...]) -> tuple[_Named, ...]:
     return tuple(names)
 
 
-def name_of(seen: Seen, place: Place) -> tuple[str | None, bool]:
+def name_of(seen: Seen, place: TurnPlace) -> tuple[str | None, bool]:
     """Return the uri, None if it cannot be kept, and whether the name had to be changed."""
     if seen.kind == "command":
         return value(seen.name, MAX_VALUE_CHARS) or None, False

@@ -18,7 +18,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Step,
     failing_dependency,
 )
-from codex_checkpoints.core.checkpoint.text import cut, one_line
+from codex_checkpoints.core.checkpoint.redaction import cut, one_line
 
 TITLE = "[SESSION_CHECKPOINT v1]"
 

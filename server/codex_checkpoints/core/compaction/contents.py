@@ -6,13 +6,18 @@ from collections.abc import Iterable, Iterator
 
 from attrs import frozen
 
-from codex_checkpoints.core.compaction.building import Fate, Replacement, Report, counted
+from codex_checkpoints.core.agents.codex.history.item_kinds import AUTHORS, kind_of
+from codex_checkpoints.core.agents.codex.history.items import texts
+from codex_checkpoints.core.agents.codex.history.tokens import of_item
 from codex_checkpoints.core.compaction.records import Counts, Remaining
+from codex_checkpoints.core.compaction.replacement import (
+    Fate,
+    Replacement,
+    ReplacementReport,
+    counted,
+)
 from codex_checkpoints.core.digest.allocation import LEAST_TOKENS
-from codex_checkpoints.core.digest.composing import Digest
-from codex_checkpoints.core.history.items import texts
-from codex_checkpoints.core.history.kinds import AUTHORS, kind_of
-from codex_checkpoints.core.history.tokens import of_item
+from codex_checkpoints.core.digest.render import Digest
 
 
 def remaining(built: Replacement) -> tuple[Remaining, ...]:
@@ -28,7 +33,7 @@ def remaining(built: Replacement) -> tuple[Remaining, ...]:
     return tuple(found)
 
 
-def counts_of(report: Report) -> Counts:
+def counts_of(report: ReplacementReport) -> Counts:
     """Return the numbers of a report (CKP-16)."""
     dropped = report.dropped
     refs = [piece.ref for piece in dropped if piece.ref is not None]

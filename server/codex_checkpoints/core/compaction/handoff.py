@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from codex_checkpoints.core.checkpoint.records import Checkpoint
-from codex_checkpoints.core.history.items import (
+from codex_checkpoints.core.agents.codex.history.items import (
     Item,
     counts,
     read_item,
@@ -16,9 +15,15 @@ from codex_checkpoints.core.history.items import (
     texts,
     user_message,
 )
-from codex_checkpoints.core.rollout.fields import Json, window_id_of
-from codex_checkpoints.core.rollout.ours import CHECKPOINT_LINE, DIGEST_LINE, HOW_TO_LINE, is_ours
-from codex_checkpoints.core.rollout.reader import NOTED, WHOLE, Line, Place, Reader
+from codex_checkpoints.core.agents.codex.own_messages import (
+    CHECKPOINT_LINE,
+    DIGEST_LINE,
+    HOW_TO_LINE,
+    is_ours,
+)
+from codex_checkpoints.core.agents.codex.reader import NOTED, WHOLE, Line, LinePlace, Reader
+from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.fields import Json, window_id_of
 
 HOW_TO = f"""\
 {HOW_TO_LINE}
@@ -97,7 +102,7 @@ ROLLBACK = b'"payload":{"type":"thread_rolled_back"'
 class Recent:
     """The fold over the last lines of a session."""
 
-    def __init__(self, start: Place) -> None:
+    def __init__(self, start: LinePlace) -> None:
         self.reader = Reader(self, start=start)
         self._at_head = start.offset == 0
         self.items: list[Item] = []

@@ -13,12 +13,12 @@ from typing import Any, Literal
 import orjson
 from attrs import evolve, frozen
 
+from codex_checkpoints.core.agents.codex.history.item_kinds import Author, ItemKind, Past
+from codex_checkpoints.core.agents.codex.history.tokens import Figure
+from codex_checkpoints.core.agents.codex.history.windows import Chain
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.converters import read_or_none, stored
-from codex_checkpoints.core.history.kinds import Author, Kind, Past
-from codex_checkpoints.core.history.tokens import Figure
-from codex_checkpoints.core.history.windows import Chain
-from codex_checkpoints.core.rollout.fields import Json, is_object
+from codex_checkpoints.core.fields import Json, is_object
 
 Strategy = Literal["checkpoint", "codex"]
 Determinism = Literal["deterministic", "model", "provider"]
@@ -51,7 +51,7 @@ class Remaining:
     """
 
     author: Author
-    kind: Kind
+    kind: ItemKind
     at: str | None
     ref: str | None
     tokens: int
@@ -65,7 +65,7 @@ class Counts:
     kept: int
     truncated: int
     dropped: int
-    dropped_kinds: Mapping[Kind, int]
+    dropped_kinds: Mapping[ItemKind, int]
     first_dropped: str | None
     last_dropped: str | None
     payloads: int

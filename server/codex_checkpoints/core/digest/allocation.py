@@ -11,7 +11,7 @@ from typing import Final
 from attrs import define, frozen
 
 from codex_checkpoints.core.checkpoint.records import IGNORED
-from codex_checkpoints.core.digest.records import Where
+from codex_checkpoints.core.digest.records import RecordPlace
 
 SECTIONS: Final = (
     "STATUS",
@@ -58,16 +58,16 @@ class DigestTerms:
     before: int | None = None
     status_room: int = 0
 
-    def quotes(self, where: Where) -> bool:
+    def quotes(self, where: RecordPlace) -> bool:
         """Return whether a record may be quoted."""
         return self.before is None or where.seq < self.before
 
 
 @define(eq=False)
-class Row:
+class SectionRow:
     """A candidate line: its text without the `- `, and its shorter forms, the longest first."""
 
-    where: Where | None
+    where: RecordPlace | None
     text: str
     why: str
     shorter: tuple[str, ...] = ()

@@ -9,12 +9,12 @@ from typing import Final
 import orjson
 from attrs import evolve
 
-from codex_checkpoints.core.digest.cutting import GAP
-from codex_checkpoints.core.digest.ignoring import PATCHED
+from codex_checkpoints.core.agents.codex.injected_text import without_payloads
+from codex_checkpoints.core.agents.codex.items import CommandRun, Item, Outcome, ToolCall
+from codex_checkpoints.core.digest.ignored_files import PATCHED
 from codex_checkpoints.core.digest.outcomes import patch_in
-from codex_checkpoints.core.rollout import javascript, shell
-from codex_checkpoints.core.rollout.contextual import without_payloads
-from codex_checkpoints.core.rollout.fields import (
+from codex_checkpoints.core.digest.truncate import GAP
+from codex_checkpoints.core.fields import (
     Json,
     list_of,
     load,
@@ -23,8 +23,8 @@ from codex_checkpoints.core.rollout.fields import (
     texts_of,
     words_of,
 )
-from codex_checkpoints.core.rollout.items import CommandRun, Item, Outcome, ToolCall
-from codex_checkpoints.core.rollout.script import BEGIN, split, writes_into
+from codex_checkpoints.core.shell import javascript, posix
+from codex_checkpoints.core.shell.script import BEGIN, split, writes_into
 
 CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
 OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
@@ -54,12 +54,12 @@ def script_of(item: Item) -> str | None:
     arguments = object_of(item.arguments)
     command = arguments.get("command", arguments.get("cmd"))
     words = words_of(command)
-    return shell.script_of(words) if words is not None else text_of(command)
+    return posix.script_of(words) if words is not None else text_of(command)
 
 
 def written_anew(item: Item) -> frozenset[str]:
     """Return the files that the redirections in a command's script overwrite."""
-    script = shell.script_of(item.argv) if isinstance(item, CommandRun) else script_of(item)
+    script = posix.script_of(item.argv) if isinstance(item, CommandRun) else script_of(item)
     redirects = (each for part in split(script or "") or () for each in writes_into(part))
     return frozenset(each.target.text for each in redirects if each.operator in _ANEW)
 

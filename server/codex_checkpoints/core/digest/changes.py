@@ -7,17 +7,17 @@ from typing import Final
 
 from attrs import Factory, define, evolve
 
+from codex_checkpoints.core.agents.codex.items import Seen
+from codex_checkpoints.core.agents.codex.reader import Line
 from codex_checkpoints.core.checkpoint.runs import Run, runs_in
 from codex_checkpoints.core.checkpoint.state import Observation, name_of
 from codex_checkpoints.core.digest.calls import written_anew
 from codex_checkpoints.core.digest.checks import Checks
-from codex_checkpoints.core.digest.cutting import ends_of
+from codex_checkpoints.core.digest.file_touches import may_have_changed_more, touched_in
 from codex_checkpoints.core.digest.git import commits, folders_put_back, is_in
 from codex_checkpoints.core.digest.outcomes import PatchCounts, hunks_of
-from codex_checkpoints.core.digest.records import Trail, Where
-from codex_checkpoints.core.digest.touching import may_have_changed_more, touched_in
-from codex_checkpoints.core.rollout.items import Seen
-from codex_checkpoints.core.rollout.reader import Line
+from codex_checkpoints.core.digest.records import FileHistory, RecordPlace
+from codex_checkpoints.core.digest.truncate import ends_of
 
 _MOST: Final = 1024
 """The most files, and the most commands, that are kept: the newest."""
@@ -30,17 +30,19 @@ class Changes:
     `unnamed` are the commands that may have changed files without naming them.
     """
 
-    files: dict[str, Trail] = Factory(dict[str, Trail])
+    files: dict[str, FileHistory] = Factory(dict[str, FileHistory])
     checks: Checks = Factory(Checks)
     edits: int = 0
-    unnamed: deque[tuple[Where, str]] = Factory(lambda: deque[tuple[Where, str]](maxlen=_MOST))
+    unnamed: deque[tuple[RecordPlace, str]] = Factory(
+        lambda: deque[tuple[RecordPlace, str]](maxlen=_MOST)
+    )
     _committed: int = -1
 
     def observe(
         self,
         observed: Observation,
         line: Line,
-        where: Where,
+        where: RecordPlace,
         began: int,
         rewritten: frozenset[str],
     ) -> None:
@@ -54,7 +56,7 @@ class Changes:
             self.checks.edited(each.name, each.uri)
             trail = self.files.pop(each.uri, None)
             if trail is None:
-                trail = Trail(where, onto=each.onto, began=began)
+                trail = FileHistory(where, onto=each.onto, began=began)
             elif each.onto is None:
                 trail.onto = None
             rows = None if each.moved_to else hunks.get(each.name)
@@ -68,13 +70,13 @@ class Changes:
             script = next((run.script for run in runs_in(observed)), "")
             self.unnamed.append((where, ends_of(script)))
 
-    def ran(self, run: Run, observed: Observation, where: Where) -> None:
+    def ran(self, run: Run, observed: Observation, where: RecordPlace) -> None:
         """Record a command that ended."""
         self._git(run, observed, where)
         inside = name_of(Seen("file", "_", "read", run.folder), observed.place)[0] or "_"
         self.checks.ran(run, where, inside[:-1], self.edits)
 
-    def _git(self, run: Run, observed: Observation, where: Where) -> None:
+    def _git(self, run: Run, observed: Observation, where: RecordPlace) -> None:
         """Record the files that git restored; changes that may be committed are kept."""
         for folder in folders_put_back(run, observed):
             for known, trail in self.files.items():

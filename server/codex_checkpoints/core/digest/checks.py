@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from attrs import Factory, define, evolve
 
+from codex_checkpoints.core.agents.codex.items import Outcome
 from codex_checkpoints.core.checkpoint.runs import Run
-from codex_checkpoints.core.digest.cutting import ends_of
 from codex_checkpoints.core.digest.outcomes import telling_lines, tells_of_failure
-from codex_checkpoints.core.digest.records import Check, Ran, Where
-from codex_checkpoints.core.rollout.commands import covering, is_check, passed_by
-from codex_checkpoints.core.rollout.fields import renew
-from codex_checkpoints.core.rollout.items import Outcome
+from codex_checkpoints.core.digest.records import Check, CommandKey, RecordPlace
+from codex_checkpoints.core.digest.truncate import ends_of
+from codex_checkpoints.core.fields import renew
+from codex_checkpoints.core.shell.commands import covering, is_check, passed_by
 
 MOST = 1024
 """The most commands that are kept, the newest."""
@@ -23,12 +23,12 @@ MOST = 1024
 class Checks:
     """The last outcome of each check, and the place of the last pass by folder and program."""
 
-    last: dict[Ran, Check] = Factory(dict[Ran, Check])
-    passed: dict[Ran, Where] = Factory(dict[Ran, Where])
-    _refused: dict[str, Ran] = Factory(dict[str, Ran])
+    last: dict[CommandKey, Check] = Factory(dict[CommandKey, Check])
+    passed: dict[CommandKey, RecordPlace] = Factory(dict[CommandKey, RecordPlace])
+    _refused: dict[str, CommandKey] = Factory(dict[str, CommandKey])
     """By file, the check that reports its newest patch as refused."""
 
-    def ran(self, run: Run, where: Where, folder: str, edits: int) -> None:
+    def ran(self, run: Run, where: RecordPlace, folder: str, edits: int) -> None:
         """Record a command that ended in a folder, after `edits` edits."""
         outcome = run.outcome
         command = ends_of(run.script)
@@ -42,7 +42,9 @@ class Checks:
             for program in passed_by(run.script):
                 renew(self.passed, (folder, program), where, MOST)
 
-    def refused(self, files: tuple[str, ...], outcome: Outcome, where: Where, edits: int) -> None:
+    def refused(
+        self, files: tuple[str, ...], outcome: Outcome, where: RecordPlace, edits: int
+    ) -> None:
         """Record a patch that was not applied."""
         command = f"apply_patch {', '.join(files)}"
         self._keep(Check(where, command, (), evolve(outcome, failed=True), edits))

@@ -10,23 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
-from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.checkpoint.runs import runs_in
-from codex_checkpoints.core.checkpoint.state import Observation
-from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.digest.calls import CALLS
-from codex_checkpoints.core.digest.git import commits, folders_put_back, is_in
-from codex_checkpoints.core.digest.outcomes import PatchCounts, contents_of, hunks_of
-from codex_checkpoints.core.digest.records import Trail, Where
-from codex_checkpoints.core.digest.touching import (
-    Touched,
-    may_have_changed_more,
-    rewritten_by,
-    touched_in,
-)
-from codex_checkpoints.core.rollout import tools
-from codex_checkpoints.core.rollout.fields import content_hash
-from codex_checkpoints.core.rollout.items import (
+from codex_checkpoints.core.agents.codex import tools
+from codex_checkpoints.core.agents.codex.items import (
     EDITS,
     Action,
     CommandRun,
@@ -36,13 +21,28 @@ from codex_checkpoints.core.rollout.items import (
     outcome_of,
     printed_whole,
 )
-from codex_checkpoints.core.rollout.parsing import turn_named_by
-from codex_checkpoints.core.rollout.patches import applied
-from codex_checkpoints.core.rollout.reader import Fold, Line
+from codex_checkpoints.core.agents.codex.parsing import turn_named_by
+from codex_checkpoints.core.agents.codex.reader import Fold, Line
+from codex_checkpoints.core.checkpoint.redaction import value
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.runs import runs_in
+from codex_checkpoints.core.checkpoint.state import Observation
+from codex_checkpoints.core.digest.calls import CALLS
+from codex_checkpoints.core.digest.file_touches import (
+    Touched,
+    may_have_changed_more,
+    rewritten_by,
+    touched_in,
+)
+from codex_checkpoints.core.digest.git import commits, folders_put_back, is_in
+from codex_checkpoints.core.digest.outcomes import PatchCounts, contents_of, hunks_of
+from codex_checkpoints.core.digest.records import FileHistory, RecordPlace
+from codex_checkpoints.core.fields import content_hash
+from codex_checkpoints.core.patches import applied
 
 
 @frozen
-class Touch:
+class FileTouch:
     """A read or change of a file in the record `seq`, at the line `position`.
 
     `hunks` are the rows of a patch, None if the change was not a patch.  `text` is the whole text
@@ -84,7 +84,7 @@ class Touch:
         ends = self.moved_from, self.moved_to
         return Touched("", "", self.action, self.anew, *ends)
 
-    def is_undone_by(self, later: Touch) -> bool:
+    def is_undone_by(self, later: FileTouch) -> bool:
         """Return whether a later touch discarded this one."""
         since = later.undone_from
         return since is not None and since <= self.position < later.position
@@ -111,7 +111,7 @@ class Edits(Fold):
     def __init__(self, replay: Replay) -> None:
         """Follow a replay that has read nothing yet."""
         self.replay = replay
-        self.files: dict[str, list[Touch]] = {}
+        self.files: dict[str, list[FileTouch]] = {}
         self.unnamed: list[UnnamedChange] = []
         self._committed = -1
         self._rewritten = frozenset[str]()
@@ -149,7 +149,7 @@ class Edits(Fold):
                 text, proof = _printed(observed)
             proof = proof if text is not None and content_hash(text) == proof else None
             self.files.setdefault(each.uri, []).append(
-                Touch(
+                FileTouch(
                     line.position,
                     line.seq,
                     turn_id,
@@ -188,18 +188,20 @@ class Edits(Fold):
             # Git does not touch untracked files.
             is_new = is_open and touches[0].action == "add" and edits[0] > self._committed
             if is_named or (is_open and not is_new):
-                touches.append(Touch(line.position, line.seq, turn_id, "update", undone_from=since))
+                touches.append(
+                    FileTouch(line.position, line.seq, turn_id, "update", undone_from=since)
+                )
 
 
-def trail_of(touches: Sequence[Touch]) -> Trail:
+def trail_of(touches: Sequence[FileTouch]) -> FileHistory:
     """Return the combined effect of the changes among some touches on a file.
 
     Changes that git discarded do not count.
     """
-    trail = Trail(Where(None, -1))
+    trail = FileHistory(RecordPlace(None, -1))
     undone = [each for each in touches if each.undone_from is not None]
     for each in touches:
-        where = Where(None, each.seq, each.turn_id)
+        where = RecordPlace(None, each.seq, each.turn_id)
         if each.undone_from is not None:
             trail.put_back_at(where, whole=False)
         elif each.edits and not any(map(each.is_undone_by, undone)):
@@ -218,7 +220,7 @@ def _printed(observed: Observation) -> tuple[str | None, str | None]:
 
 
 def texts_of(
-    touches: Sequence[Touch],
+    touches: Sequence[FileTouch],
     known: Sequence[str | None],
     now: str | None = None,
     before: str | None = None,
@@ -253,7 +255,7 @@ def texts_of(
 
 
 def _along(
-    touches: Sequence[Touch], text: str, steps: range, *, back: bool
+    touches: Sequence[FileTouch], text: str, steps: range, *, back: bool
 ) -> Iterator[tuple[int, str]]:
     """Yield the texts after the touches at some indexes, or before each of them with `back`."""
     for at in steps:

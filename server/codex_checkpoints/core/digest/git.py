@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from codex_checkpoints.core.agents.codex.tools import files_put_back
 from codex_checkpoints.core.checkpoint.runs import Run
 from codex_checkpoints.core.checkpoint.state import Observation, name_of
-from codex_checkpoints.core.rollout.tools import files_put_back
 
 
 def folders_put_back(run: Run, observed: Observation) -> Iterator[str]:

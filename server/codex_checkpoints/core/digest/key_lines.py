@@ -9,12 +9,12 @@ from typing import Final
 
 from attrs import evolve
 
-from codex_checkpoints.core.digest.ignoring import Ignoring
+from codex_checkpoints.core.digest.ignored_files import Ignoring
 from codex_checkpoints.core.digest.one_line import BREAK, clean_rows, label_line
-from codex_checkpoints.core.digest.records import Gathered, Quote
-from codex_checkpoints.core.digest.scoring import TABLES, Known, known_of
-from codex_checkpoints.core.rollout import script
-from codex_checkpoints.core.rollout.commands import only_looks
+from codex_checkpoints.core.digest.records import DigestSource, Quote
+from codex_checkpoints.core.digest.scoring import TABLES, QuotableLines, known_of
+from codex_checkpoints.core.shell import script
+from codex_checkpoints.core.shell.commands import only_looks
 
 _LABEL, _FILES = 40, 160
 """The code points of a heading: for the call of an output, and for files."""
@@ -22,7 +22,7 @@ _LABEL, _FILES = 40, 160
 _WORDS: Final = re.compile(r"[^\s'\"/;|&<>(),]+")
 
 
-def quotable(gathered: Gathered, ignored: Ignoring, before: int | None) -> list[Quote]:
+def quotable(gathered: DigestSource, ignored: Ignoring, before: int | None) -> list[Quote]:
     """Return the texts whose lines may be quoted, redacted: those before a `seq`."""
     whole = {uri: each.whole for uri, each in gathered.changes.items() if each.whole >= 0}
     return [
@@ -32,12 +32,12 @@ def quotable(gathered: Gathered, ignored: Ignoring, before: int | None) -> list[
     ]
 
 
-def known_in(gathered: Gathered, quotes: list[Quote]) -> Known:
+def known_in(gathered: DigestSource, quotes: list[Quote]) -> QuotableLines:
     """Return the scores of the lines that may be quoted."""
     return known_of(quotes, TABLES[gathered.ended == "open"])
 
 
-def _current(gathered: Gathered, whole: Mapping[str, int]) -> Iterator[Quote]:
+def _current(gathered: DigestSource, whole: Mapping[str, int]) -> Iterator[Quote]:
     """Yield the quotes, without those whose files were all rewritten or deleted since."""
     names = {uri.rpartition("/")[2] for uri in whole}
     for quote in gathered.quotes:

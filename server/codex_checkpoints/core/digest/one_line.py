@@ -6,11 +6,11 @@ import re
 from collections import deque
 from typing import Final
 
-from codex_checkpoints.core.checkpoint.text import redact
-from codex_checkpoints.core.digest.cutting import GAP
+from codex_checkpoints.core.checkpoint.redaction import redact
 from codex_checkpoints.core.digest.outcomes import plain
-from codex_checkpoints.core.digest.records import Where
-from codex_checkpoints.core.rollout.fields import CONTROLS
+from codex_checkpoints.core.digest.records import RecordPlace
+from codex_checkpoints.core.digest.truncate import GAP
+from codex_checkpoints.core.fields import CONTROLS
 
 _BREAKS: Final = re.compile(
     r"(?:(?<![ \t])[ \t]++)?(?:\r\n|[\n\r\v\f\x85\u2028\u2029])[\s\x00-\x1f]*"
@@ -57,7 +57,7 @@ def ends_within(clean: str, limit: int) -> tuple[str, str]:
     return head.removesuffix(BREAK).rstrip(), tail.lstrip()
 
 
-def anchor(where: Where) -> str:
+def anchor(where: RecordPlace) -> str:
     """Return the anchor of a record: `t3 #120`, or `#120` for an earlier session."""
     return f"#{where.seq}" if where.turn is None else f"t{where.turn} #{where.seq}"
 

@@ -12,12 +12,12 @@ from typing import Final
 
 from attrs import Factory, define
 
-from codex_checkpoints.core.checkpoint.text import redact
-from codex_checkpoints.core.rollout import javascript
-from codex_checkpoints.core.rollout.fields import Json, list_of, load, object_of, text_of, texts_of
-from codex_checkpoints.core.rollout.items import CommandRun, FilesChanged, ToolCall
-from codex_checkpoints.core.rollout.reader import Line
-from codex_checkpoints.core.rollout.script import BEGIN
+from codex_checkpoints.core.agents.codex.items import CommandRun, FilesChanged, ToolCall
+from codex_checkpoints.core.agents.codex.reader import Line
+from codex_checkpoints.core.checkpoint.redaction import redact
+from codex_checkpoints.core.fields import Json, list_of, load, object_of, text_of, texts_of
+from codex_checkpoints.core.shell import javascript
+from codex_checkpoints.core.shell.script import BEGIN
 
 ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 """Escape sequences of terminals: colour, cursor, titles."""

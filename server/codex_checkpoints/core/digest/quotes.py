@@ -8,9 +8,9 @@ from typing import Final
 
 from attrs import Factory, define, evolve
 
-from codex_checkpoints.core.digest.cutting import ends_of
-from codex_checkpoints.core.digest.records import Quote, Where
-from codex_checkpoints.core.rollout.fields import renew
+from codex_checkpoints.core.digest.records import Quote, RecordPlace
+from codex_checkpoints.core.digest.truncate import ends_of
+from codex_checkpoints.core.fields import renew
 
 TEXTS: Final = 1 << 21
 """The code points of calls, outputs and answers that are kept for quoting."""
@@ -40,12 +40,12 @@ class Quotes:
         while self._size > TEXTS:
             self._size -= len(self._kept.popleft().text)
 
-    def ran(self, ran: str, seq: int, where: Where) -> None:
+    def ran(self, ran: str, seq: int, where: RecordPlace) -> None:
         """Record that a call printed something: the earlier output of the same call is outdated."""
         if ran:
             renew(self._newest_runs, ran, (seq, where.turn_id), _RUNS)
 
-    def without_last(self, where: Where) -> None:
+    def without_last(self, where: RecordPlace) -> None:
         """Drop the newest text if it belongs to a record."""
         if self._kept and self._kept[-1].where == where:
             self._size -= len(self._kept.pop().text)

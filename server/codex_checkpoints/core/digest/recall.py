@@ -13,26 +13,8 @@ from typing import Literal
 
 from attrs import evolve, frozen
 
-from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.checkpoint.text import redact
-from codex_checkpoints.core.digest.calls import (
-    CALLS,
-    DIALOG,
-    OURS,
-    OUTPUTS,
-    json_in,
-    output_of,
-    script_of,
-    secrets_of,
-    without_answers,
-)
-from codex_checkpoints.core.digest.cutting import ends_of
-from codex_checkpoints.core.digest.gathering import MOST
-from codex_checkpoints.core.digest.ignoring import Ignoring
-from codex_checkpoints.core.digest.outcomes import plain
-from codex_checkpoints.core.rollout import contextual, shell
-from codex_checkpoints.core.rollout.fields import Json, object_of, text_of, texts_of, words_of
-from codex_checkpoints.core.rollout.items import (
+from codex_checkpoints.core.agents.codex import injected_text
+from codex_checkpoints.core.agents.codex.items import (
     UNKNOWN,
     AgentWrote,
     CommandRun,
@@ -46,11 +28,30 @@ from codex_checkpoints.core.rollout.items import (
     UserMessage,
     outcome_in,
 )
-from codex_checkpoints.core.rollout.ours import UNDO, is_ours
-from codex_checkpoints.core.rollout.reader import WORDS, Fold, Line
-from codex_checkpoints.core.rollout.turns import Turns
+from codex_checkpoints.core.agents.codex.own_messages import UNDO, is_ours
+from codex_checkpoints.core.agents.codex.reader import WORDS, Fold, Line
+from codex_checkpoints.core.agents.codex.turns import Turns
+from codex_checkpoints.core.checkpoint.redaction import redact
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.digest.calls import (
+    CALLS,
+    DIALOG,
+    OURS,
+    OUTPUTS,
+    json_in,
+    output_of,
+    script_of,
+    secrets_of,
+    without_answers,
+)
+from codex_checkpoints.core.digest.extract import MOST
+from codex_checkpoints.core.digest.ignored_files import Ignoring
+from codex_checkpoints.core.digest.outcomes import plain
+from codex_checkpoints.core.digest.truncate import ends_of
+from codex_checkpoints.core.fields import Json, object_of, text_of, texts_of, words_of
+from codex_checkpoints.core.shell import posix
 
-Kind = Literal["user", "assistant", "call", "output", "patch", "summary", "file", "error"]
+RecordKind = Literal["user", "assistant", "call", "output", "patch", "summary", "file", "error"]
 
 MOST_TEXT = 8_000
 """The most code points of one answer."""
@@ -72,7 +73,7 @@ class Entry:
 
     seq: int
     turn_id: str | None
-    kind: Kind
+    kind: RecordKind
     ids: tuple[str, ...]
     text: str
     about: str = ""
@@ -107,7 +108,7 @@ class Ref:
 
 @frozen
 class _Said:
-    kind: Kind
+    kind: RecordKind
     text: str
     ids: tuple[str | None, ...]
     repeats: bool = False
@@ -249,13 +250,13 @@ class Recall(Fold):
         elif line.kind == "compacted":
             text = text_of(payload.get("message")) or ""
             if not (tag == UNDO or is_ours(text)):
-                yield _Said("summary", contextual.without_summary_start(text), ())
+                yield _Said("summary", injected_text.without_summary_start(text), ())
         elif tag == "message" and line.inner == "assistant":
             text = "\n".join(texts_of(payload.get("content")))
             yield _Said("assistant", text, (text_of(payload.get("id")),))
         elif tag == "message" and line.inner == "user":
             texts = texts_of(payload.get("content"))
-            if contextual.is_human(texts):
+            if injected_text.is_human(texts):
                 repeats = self._state.typed
                 yield _Said("user", "\n".join(texts), (text_of(payload.get("id")),), repeats)
         elif tag == "item_completed":
@@ -266,7 +267,7 @@ class Recall(Fold):
     def _told(self, payload: Json, line: Line) -> Iterator[_Said]:
         """Yield the other texts of an event or an item: requests, results, errors."""
         match self._reducer.item:
-            case UserMessage() as item if contextual.is_by_person(item):
+            case UserMessage() as item if injected_text.is_by_person(item):
                 yield _Said("user", "\n".join(item.texts), (item.ref,))
             case GoalSet(objective=objective) if objective is not None:
                 goal = self._state.turns.goal
@@ -293,8 +294,8 @@ class Recall(Fold):
                 yield _Said("user", "\n".join(item.texts), (item.ref,))
             case CommandRun() as item:
                 printed = item.printed or ""
-                self._calls[item.call_id] = ends_of(shell.script_of(item.argv))
-                text = f"$ {shell.script_of(item.argv)}\n{printed}"
+                self._calls[item.call_id] = ends_of(posix.script_of(item.argv))
+                text = f"$ {posix.script_of(item.argv)}\n{printed}"
                 yield _Said("output", text, (item.call_id,), repeats=True)
             case FilesChanged() as item:
                 yield _Said("patch", "\n".join(_diffs(value)), (item.call_id,), repeats=True)

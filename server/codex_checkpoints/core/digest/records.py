@@ -7,19 +7,19 @@ from typing import Literal
 
 from attrs import Factory, define, evolve, frozen
 
+from codex_checkpoints.core.agents.codex.items import Outcome
+from codex_checkpoints.core.agents.codex.turns import Ended
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
-from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.core.checkpoint.redaction import value
+from codex_checkpoints.core.digest.file_touches import Touched
 from codex_checkpoints.core.digest.outcomes import PatchCounts, defined
-from codex_checkpoints.core.digest.touching import Touched
-from codex_checkpoints.core.rollout.items import Outcome
-from codex_checkpoints.core.rollout.turns import Ended
 
 MOST_NAMES = 64
 """The most names that are kept for one file."""
 
 
 @frozen
-class Where:
+class RecordPlace:
     """The place of a record: the session, its `seq`, and its turn.
 
     `turn` is the number of the turn, None in a session that this one continues; `age` is the number
@@ -32,19 +32,19 @@ class Where:
     turn: int | None = None
     age: int = 0
 
-    def below(self, turns: int) -> Where:
+    def below(self, turns: int) -> RecordPlace:
         """Return the place as seen from a session of `turns` turns that continues this one."""
         return evolve(self, turn=None, age=self.age + turns)
 
 
 @frozen
-class Said:
+class Utterance:
     """A text of the user, an answer of the agent, or the summary of a compaction.
 
     `chosen`: the agent's questions in a dialog of Codex, each with the user's choice.
     """
 
-    where: Where
+    where: RecordPlace
     text: str
     chosen: bool = False
 
@@ -59,7 +59,7 @@ class Quote:
     calls that do the same.  `failed` is the result of a failed call: `exit 2`.
     """
 
-    where: Where
+    where: RecordPlace
     kind: Literal["call", "patch", "written", "output", "answer"]
     label: str
     text: str
@@ -72,7 +72,7 @@ ChangeKind = Literal["created", "changed", "deleted", "moved", "put_back"]
 
 
 @define
-class Trail:
+class FileHistory:
     """The changes of a session to one file: counts of lines, and the names from the hunks.
 
     `onto` is the uri of the target if the file was only copied or moved: if the target is a folder,
@@ -81,7 +81,7 @@ class Trail:
     `seq` of its first change, `put_back` the `seq` of the call by which git restored the file.
     """
 
-    where: Where
+    where: RecordPlace
     added: int = 0
     removed: int = 0
     turn_ids: dict[str | None, None] = Factory(dict[str | None, None])
@@ -110,7 +110,9 @@ class Trail:
             return "created"
         return "changed" if self.moved_to is None and self.moved_from is None else "moved"
 
-    def take(self, where: Where, touched: Touched, counts: PatchCounts | None, whole: int) -> None:
+    def take(
+        self, where: RecordPlace, touched: Touched, counts: PatchCounts | None, whole: int
+    ) -> None:
         """Add one change; `whole` is the `seq` to keep if none of the earlier file remains."""
         self.where = where
         is_added = touched.action == "add"
@@ -138,7 +140,7 @@ class Trail:
         """Keep the changes so far: git does not discard them."""
         self.kept = self.added, self.removed, tuple(self.names)
 
-    def put_back_at(self, where: Where, *, whole: bool) -> None:
+    def put_back_at(self, where: RecordPlace, *, whole: bool) -> None:
         """Drop the changes since the last commit: git restored the file."""
         self.put_back, self.deleted, self.moved_to = where.seq, False, None
         self.turn_ids[where.turn_id] = None
@@ -148,7 +150,7 @@ class Trail:
             self.whole = where.seq
 
 
-Ran = tuple[str, str]
+CommandKey = tuple[str, str]
 """A folder, and the command or program that ran there."""
 
 
@@ -161,7 +163,7 @@ class Check:
     is the uri of the folder in which it ran, with a final `/`; the base is empty.
     """
 
-    where: Where
+    where: RecordPlace
     command: str
     programs: tuple[str, ...]
     outcome: Outcome
@@ -170,7 +172,7 @@ class Check:
     folder: str = ""
 
     @property
-    def key(self) -> Ran:
+    def key(self) -> CommandKey:
         """Return the key that equal runs of the command share."""
         return self.folder, self.command
 
@@ -182,7 +184,7 @@ class Answer:
     With `by_subagent` it is the answer of a subagent that the turn called.
     """
 
-    said: Said
+    said: Utterance
     ended: Ended
     asks: bool
     by_subagent: bool = False
@@ -203,7 +205,7 @@ class Carried:
 
 
 @frozen
-class Gathered:
+class DigestSource:
     """The records kept of a session and of its predecessors, each in order.
 
     `unnamed` are the commands that may have changed files without naming them, each with its place.
@@ -213,15 +215,15 @@ class Gathered:
     """
 
     turns: int = 0
-    requests: tuple[Said, ...] = ()
+    requests: tuple[Utterance, ...] = ()
     answers: tuple[Answer, ...] = ()
     ended: Ended | None = None
     plan_age: int | None = None
-    changes: Mapping[str, Trail] = Factory(dict[str, Trail])
+    changes: Mapping[str, FileHistory] = Factory(dict[str, FileHistory])
     checks: tuple[Check, ...] = ()
     edits: int = 0
-    passed: Mapping[Ran, int] = Factory(dict[Ran, int])
-    summary: Said | None = None
+    passed: Mapping[CommandKey, int] = Factory(dict[CommandKey, int])
+    summary: Utterance | None = None
     quotes: tuple[Quote, ...] = ()
     replaced_below: int = 0
     """The `seq` of the newest compaction: the history holds records from this one on."""
@@ -233,7 +235,7 @@ class Gathered:
     """The state of the session's goal, as Codex names it."""
     pinned: tuple[str, ...] = ()
     """The texts of the user's pins in their order, empty if there is no such record."""
-    unnamed: tuple[tuple[Where, str], ...] = ()
+    unnamed: tuple[tuple[RecordPlace, str], ...] = ()
     drifted: frozenset[str] = frozenset()
     """The uris of files that differ from what the session saw."""
 
@@ -259,23 +261,23 @@ class Gathered:
         """Return the uris that must be checked for an existing folder."""
         return frozenset(each.onto for each in self.changes.values() if each.onto is not None)
 
-    def without(self, folders: Collection[str]) -> Gathered:
+    def without(self, folders: Collection[str]) -> DigestSource:
         """Return a copy without the files copied or moved into one of these folders."""
         changes = {uri: each for uri, each in self.changes.items() if each.onto not in folders}
         return evolve(self, changes=changes)
 
-    def since(self, commands: Collection[str], *, edited: bool) -> Gathered:
+    def since(self, commands: Collection[str], *, edited: bool) -> DigestSource:
         """Return a copy updated to now: these commands ran again; `edited`: a file changed."""
         again = (value(each.command, MAX_VALUE_CHARS) in commands for each in self.checks)
         checks = tuple(each for each, ran in zip(self.checks, again, strict=True) if not ran)
         return evolve(self, checks=checks, edits=self.edits + edited)
 
-    def after(self, before: Gathered) -> Gathered:
+    def after(self, before: DigestSource) -> DigestSource:
         """Return both merged: `before` is from the sessions that this one continues."""
         old = before.below(self.turns)
         later = (evolve(each, changes=each.changes + old.edits) for each in self.checks)
         checks = {each.key: each for each in (*old.checks, *later)}
-        return Gathered(
+        return DigestSource(
             old.turns + self.turns,
             (*old.requests, *self.requests),
             (*old.answers, *self.answers),
@@ -294,7 +296,7 @@ class Gathered:
             unnamed=(*old.unnamed, *self.unnamed),
         )
 
-    def below(self, turns: int) -> Gathered:
+    def below(self, turns: int) -> DigestSource:
         """Return a copy as seen from a session of `turns` turns that continues this one."""
         return evolve(
             self,
@@ -315,7 +317,9 @@ class Gathered:
         )
 
 
-def _continued(before: Mapping[str, Trail], now: Mapping[str, Trail]) -> dict[str, Trail]:
+def _continued(
+    before: Mapping[str, FileHistory], now: Mapping[str, FileHistory]
+) -> dict[str, FileHistory]:
     """Return the current trails, with the earlier counts added."""
     return {
         uri: trail

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice, pairwise
 from typing import Final
 
-from codex_checkpoints.core.digest.allocation import DigestTerms, Row, size_of
-from codex_checkpoints.core.digest.cutting import GAP, ends_of
+from codex_checkpoints.core.digest.allocation import DigestTerms, SectionRow, size_of
 from codex_checkpoints.core.digest.one_line import (
     BREAK,
     ENDS,
@@ -20,7 +19,8 @@ from codex_checkpoints.core.digest.one_line import (
     inline,
     quoted,
 )
-from codex_checkpoints.core.digest.records import Answer, Gathered, Where
+from codex_checkpoints.core.digest.records import Answer, DigestSource, RecordPlace
+from codex_checkpoints.core.digest.truncate import GAP, ends_of
 
 _REQUEST: Final = 1200
 _REQUEST_LIMITS: Final = ((300, 3), (150, 3), (80, 2), (80, 1), (80, 0))
@@ -46,23 +46,23 @@ _BEGINNING: Final = 200
 """A request that begins like a message beside it was only cut there: it is abbreviated."""
 
 
-Told = tuple[Where, str, str, bool]
+Told = tuple[RecordPlace, str, str, bool]
 """A request: its place, its text, the reason for quoting it, and whether a message beside the
 digest begins with it."""
 
 
 def request_rows(
-    gathered: Gathered, terms: DigestTerms, room: int, allowed: Callable[[str], str]
-) -> list[Row]:
+    gathered: DigestSource, terms: DigestTerms, room: int, allowed: Callable[[str], str]
+) -> list[SectionRow]:
     """Return the requests, the newest first, short enough to fit all of them if possible.
 
     `allowed` removes the lines of a text that give orders to the agent.
     """
     told = [*_told(gathered, terms, allowed)]
-    rows = list[Row]()
+    rows = list[SectionRow]()
     for limit, rules in _REQUEST_LIMITS:
         rows = [
-            Row(
+            SectionRow(
                 where,
                 f"{anchor(where)} {_with_rules(text, limit if is_beside else _REQUEST, _RULES)}",
                 why,
@@ -75,7 +75,9 @@ def request_rows(
     return rows
 
 
-def _told(gathered: Gathered, terms: DigestTerms, allowed: Callable[[str], str]) -> Iterator[Told]:
+def _told(
+    gathered: DigestSource, terms: DigestTerms, allowed: Callable[[str], str]
+) -> Iterator[Told]:
     """Yield the requests that are not beside the digest, each text once."""
     beside = {" ".join(ends_of(text.strip()).split()) for text in terms.beside}
     begun = {text[:_BEGINNING] for text in beside}

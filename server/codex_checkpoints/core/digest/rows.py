@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from codex_checkpoints.core.digest.cutting import GAP
 from codex_checkpoints.core.digest.records import Quote
+from codex_checkpoints.core.digest.truncate import GAP
 
 NAME: Final = re.compile(
     r"https?://[^\s\"'<>)\]]+"

@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from attrs import frozen
 
-from codex_checkpoints.core.digest.choosing import Candidate, Place
+from codex_checkpoints.core.digest.line_selection import Candidate, LineKey
 from codex_checkpoints.core.digest.records import Quote
 from codex_checkpoints.core.digest.rows import (
     WHOLE_LINE,
@@ -147,10 +147,10 @@ _OF_OTHERS: Final = re.compile(r"(?:node_modules|site-packages|\.venv|vendor)[/\
 
 
 @frozen
-class Row:
+class LineFeatures:
     """A line that may be quoted, its place, and the amount of text after it."""
 
-    place: Place
+    place: LineKey
     text: str
     names: tuple[str, ...]
     source: Source
@@ -159,7 +159,7 @@ class Row:
 
 
 @frozen
-class Known:
+class QuotableLines:
     """The lines that may be quoted, and the worth of each name."""
 
     lines: tuple[Candidate, ...]
@@ -170,23 +170,23 @@ class Known:
         return [each for each in self.lines if each.text not in held]
 
 
-def known_of(quotes: Sequence[Quote], tables: Tables) -> Known:
+def known_of(quotes: Sequence[Quote], tables: Tables) -> QuotableLines:
     """Score the lines of quotes; of equal lines only the newest counts."""
-    lines, worths = dict[str, Row](), dict[str, int]()
+    lines, worths = dict[str, LineFeatures](), dict[str, int]()
     for row in rows_of(quotes):
         of_name = tables.names.worth(row.source, row.bucket)
         for name in row.names:
             worth = of_name * (_OF_NUMBER if name.isdigit() else _OF_NAME) // 100
             worths[name] = max(worth, worths.get(name, 0))
         lines[row.text] = row
-    return Known(tuple(_candidates(sorted(lines.values(), key=_place), tables)), worths)
+    return QuotableLines(tuple(_candidates(sorted(lines.values(), key=_place), tables)), worths)
 
 
-def _place(row: Row) -> Place:
+def _place(row: LineFeatures) -> LineKey:
     return row.place
 
 
-def _worth(row: Row, tables: Tables) -> int:
+def _worth(row: LineFeatures, tables: Tables) -> int:
     """Return the own weight of a line."""
     if row.source == "answer" and not row.text.isascii():
         return _SAID * len(row.text.encode()) * 2 // (2 + row.age)
@@ -195,7 +195,7 @@ def _worth(row: Row, tables: Tables) -> int:
     return tables.lines.worth(row.source, row.bucket) * _OF_LINE // 100
 
 
-def _candidates(rows: Sequence[Row], tables: Tables) -> Iterator[Candidate]:
+def _candidates(rows: Sequence[LineFeatures], tables: Tables) -> Iterator[Candidate]:
     """Yield the lines of rows in their order, each with its neighbours in the record."""
     for at, row in enumerate(rows):
         near = [*rows[max(at - 1, 0) : at], *rows[at + 1 : at + 2]]
@@ -205,7 +205,7 @@ def _candidates(rows: Sequence[Row], tables: Tables) -> Iterator[Candidate]:
             yield Candidate(row.place, row.text, worth, row.names, beside)
 
 
-def rows_of(quotes: Sequence[Quote]) -> Iterator[Row]:
+def rows_of(quotes: Sequence[Quote]) -> Iterator[LineFeatures]:
     """Yield the lines that may be quoted, without those that a later patch removed."""
     gone, own = removed_since(quotes), edited(quotes)
     behind = sum(len(quote.text) for quote in quotes)
@@ -222,7 +222,7 @@ def rows_of(quotes: Sequence[Quote]) -> Iterator[Row]:
                 continue
             bucket = min(((behind + left) // _NEAR).bit_length(), BUCKETS - 1)
             names = tuple(dict.fromkeys(names_in(text)))
-            yield Row((number, place), text, names, source, bucket, quote.where.age)
+            yield LineFeatures((number, place), text, names, source, bucket, quote.where.age)
 
 
 def _source(quote: Quote, rows: Sequence[tuple[int, str]], own: Collection[str]) -> Source:
@@ -237,5 +237,5 @@ def _source(quote: Quote, rows: Sequence[tuple[int, str]], own: Collection[str])
     return "file" if _READS.match(quote.label) else "other"
 
 
-def _is_beside(one: Place, other: Place) -> bool:
+def _is_beside(one: LineKey, other: LineKey) -> bool:
     return one[0] == other[0] and abs(one[1] - other[1]) <= 2  # noqa: PLR2004 - a blank row between

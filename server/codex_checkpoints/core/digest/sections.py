@@ -16,16 +16,22 @@ from codex_checkpoints.core.digest.allocation import (
     LAST,
     PLAN,
     DigestTerms,
-    Row,
+    SectionRow,
     heading_size,
     size_of,
 )
-from codex_checkpoints.core.digest.cutting import PROPOSED, without_plan
-from codex_checkpoints.core.digest.ignoring import Ignoring
+from codex_checkpoints.core.digest.ignored_files import Ignoring
 from codex_checkpoints.core.digest.one_line import BREAK, anchor, cut, inline, quoted
 from codex_checkpoints.core.digest.outcomes import plain
-from codex_checkpoints.core.digest.records import Answer, Check, Gathered, Trail, Where
+from codex_checkpoints.core.digest.records import (
+    Answer,
+    Check,
+    DigestSource,
+    FileHistory,
+    RecordPlace,
+)
 from codex_checkpoints.core.digest.status import ended_line, goal_line, plan_line
+from codex_checkpoints.core.digest.truncate import PROPOSED, without_plan
 
 _PIN_LIMITS: Final = (1200, 600, 300, 150, 80)
 
@@ -65,40 +71,40 @@ def is_policy(line: str) -> bool:
 class Sections:
     """The rows of one digest; `budget` is in bytes, `refused` counts the text not allowed."""
 
-    _gathered: Gathered
+    _gathered: DigestSource
     _terms: DigestTerms
     _ignored: Ignoring
     _budget: int
     refused: Counter[str] = Factory(Counter[str])
 
-    def status(self) -> Iterator[Row]:
+    def status(self) -> Iterator[SectionRow]:
         """Yield the end of the last turn, the state of goal and plan, and the number of changes."""
         gathered = self._gathered
         if gathered.ended is not None:
             last = gathered.last_answer
             asks = last is not None and last.said.where.age == 0 and last.is_question
             ended = ended_line(gathered.ended, asks=asks, reason=gathered.reason)
-            yield Row(None, ended, "how the last turn ended")
+            yield SectionRow(None, ended, "how the last turn ended")
         if gathered.goal is not None:
-            yield Row(None, goal_line(gathered.goal), "the state of the goal")
+            yield SectionRow(None, goal_line(gathered.goal), "the state of the goal")
         if gathered.plan_age is not None:
-            yield Row(None, plan_line(gathered.plan_age), "the age of the plan")
+            yield SectionRow(None, plan_line(gathered.plan_age), "the age of the plan")
         if gathered.changes:
-            yield Row(None, f"changed files: {len(gathered.changes)}", "counted")
+            yield SectionRow(None, f"changed files: {len(gathered.changes)}", "counted")
 
-    def pins(self, share: int) -> list[Row]:
+    def pins(self, share: int) -> list[SectionRow]:
         """Return the pins in their order, short enough to fit all of them if possible."""
         texts = [text for text in self._gathered.pinned if text]
         self.refused["PINNED"] += len(self._gathered.pinned) - len(texts)
         room = share - heading_size("PINNED")
-        rows = list[Row]()
+        rows = list[SectionRow]()
         for limit in _PIN_LIMITS:
-            rows = [Row(None, inline(text, limit), "pinned by the user") for text in texts]
+            rows = [SectionRow(None, inline(text, limit), "pinned by the user") for text in texts]
             if sum(size_of(f"- {row.text}") for row in rows) <= room:
                 break
         return rows
 
-    def outcomes(self) -> Iterator[tuple[Row, bool]]:
+    def outcomes(self) -> Iterator[tuple[SectionRow, bool]]:
         """Yield the answers, the newest first, each with whether it is quoted at length."""
         answers = [each for each in self._gathered.answers if self._terms.quotes(each.said.where)]
         sure = dict(self._told_at_length(answers))
@@ -122,13 +128,13 @@ class Sections:
         for found, part in ((changed, CHANGED), (iter(own), LAST), (plans, PLAN)):
             yield from ((each.said.where.seq, part) for each in islice(found, 1))
 
-    def _is_worked_through(self, plan: Where) -> bool:
+    def _is_worked_through(self, plan: RecordPlace) -> bool:
         """Return whether enough later turns changed files that newer answers matter more."""
         trails = self._gathered.changes.values()
         since = {turn for trail in trails for turn in trail.turns if turn > (plan.turn or 0)}
         return len(since) >= _WORKED_THROUGH
 
-    def _outcome(self, answer: Answer, sure: int) -> Row | None:
+    def _outcome(self, answer: Answer, sure: int) -> SectionRow | None:
         mark = f"{answer.ended}{' asks' if answer.is_question else ''}: "
         text = answer.said.text
         if answer.by_subagent:
@@ -142,7 +148,7 @@ class Sections:
         most = self._budget * sure // 100
         last = next((at for at, form in enumerate(forms) if size_of(form) <= most), len(forms) - 1)
         why = "the answer of a subagent" if answer.by_subagent else "the last answer of its turn"
-        return Row(answer.said.where, forms[0], why, tuple(forms[1 : last + 1]))
+        return SectionRow(answer.said.where, forms[0], why, tuple(forms[1 : last + 1]))
 
     def allowed_request(self, text: str) -> str:
         """Return the text of a request without the lines that give orders to the agent."""
@@ -155,7 +161,7 @@ class Sections:
         self.refused[section] += len(lines) - len(allowed)
         return "\n".join(allowed)
 
-    def changes(self) -> Iterator[Row]:
+    def changes(self) -> Iterator[SectionRow]:
         """Yield the changed files, the newest first; a moved one is listed by its new name only."""
         trails = self._gathered.changes
         for uri in sorted(trails, key=lambda uri: (-trails[uri].where.seq, uri)):
@@ -172,9 +178,9 @@ class Sections:
             commands = "1 command" if len(unnamed) == 1 else f"{len(unnamed)} commands"
             text = f"{anchor(where)} {commands} may have changed more"
             said = "" if self._ignored.script(script) else f", the last: {inline(script, 80)}"
-            yield Row(where, f"{text}{said}", "counted", (text,))
+            yield SectionRow(where, f"{text}{said}", "counted", (text,))
 
-    def _change(self, uri: str, trail: Trail) -> Row:
+    def _change(self, uri: str, trail: FileHistory) -> SectionRow:
         words = [f"{anchor(trail.where)} {inline(uri, 1024)}"]
         if trail.added or trail.removed:
             words.append(f"+{trail.added} -{trail.removed}")
@@ -196,11 +202,11 @@ class Sections:
         if uri in self._gathered.drifted:
             words.append("changed since")
         names = f": {inline(', '.join(trail.names), 400)}" if trail.names else ""
-        return Row(trail.where, " ".join(words) + names, "a changed file", (words[0],))
+        return SectionRow(trail.where, " ".join(words) + names, "a changed file", (words[0],))
 
-    def checks(self) -> Iterator[Row]:
+    def checks(self) -> Iterator[SectionRow]:
         """Yield failing commands, passing ones, then failing ones from before later edits."""
-        groups: tuple[list[Row], list[Row], list[Row]] = [], [], []
+        groups: tuple[list[SectionRow], list[SectionRow], list[SectionRow]] = [], [], []
         for check in reversed(self._gathered.checks):
             if not self._terms.quotes(check.where) or self._ignored.script(check.command):
                 continue
@@ -212,7 +218,7 @@ class Sections:
         for group in groups:
             yield from group
 
-    def _check(self, check: Check, *, late: bool) -> Row:
+    def _check(self, check: Check, *, late: bool) -> SectionRow:
         ended = check.outcome.ended
         if check.seconds is not None and check.seconds >= _LEAST_SECONDS:
             ended += f" ({check.seconds:.1f} s)"
@@ -224,9 +230,9 @@ class Sections:
         self.refused["CHECKS"] += len(told) - len(lines)
         full = BREAK.join([head, *(inline(line, 240) for line in lines)])
         why = _WHY_CHECKED[check.outcome.failed]
-        return Row(check.where, full, why, (head,))
+        return SectionRow(check.where, full, why, (head,))
 
-    def summary(self) -> Iterator[Row]:
+    def summary(self) -> Iterator[SectionRow]:
         """Yield the lines of the newest readable summary of an earlier compaction by Codex."""
         summary = self._gathered.summary
         if summary is None or not self._terms.quotes(summary.where):
@@ -237,9 +243,9 @@ class Sections:
                     self.refused["EARLIER_SUMMARY"] += 1
                     continue
                 text = f"{anchor(summary.where)} {inline(line, _SUMMARY_LINE)}"
-                yield Row(summary.where, text, "Codex's own summary")
+                yield SectionRow(summary.where, text, "Codex's own summary")
 
-    def carried(self, name: str) -> Iterator[Row]:
+    def carried(self, name: str) -> Iterator[SectionRow]:
         """Yield the carried lines of a section whose source is gone."""
         for each in self._gathered.carried:
             if each.section == name:
@@ -247,11 +253,11 @@ class Sections:
                 if name != "REQUESTS" and is_policy(text):
                     self.refused[name] += 1
                 else:
-                    where = Where(None, each.seq)
+                    where = RecordPlace(None, each.seq)
                     at, why = anchor(where), "of a session that is gone"
                     shorter = (f"{at} {cut(text, n)}" for n in _ANSWER_LIMITS[1:] if n < len(text))
-                    yield Row(where, f"{at} {text}", why, tuple(shorter))
+                    yield SectionRow(where, f"{at} {text}", why, tuple(shorter))
 
 
-def _seq(where: Where) -> int:
+def _seq(where: RecordPlace) -> int:
     return where.seq

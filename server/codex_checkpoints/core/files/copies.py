@@ -11,9 +11,9 @@ from typing import Literal
 
 from attrs import asdict, frozen
 
-from codex_checkpoints.core.rollout.fields import list_of, load, object_of, text_of
-from codex_checkpoints.core.rollout.paths import uri_of
-from codex_checkpoints.core.rollout.script import files_of, inside, read_script
+from codex_checkpoints.core.fields import list_of, load, object_of, text_of
+from codex_checkpoints.core.paths import uri_of
+from codex_checkpoints.core.shell.script import files_of, inside, read_script
 
 CopyMode = Literal["off", "replaced", "named"]
 """The files that are copied: none, those that a patch replaces, or also those of commands."""

@@ -11,11 +11,11 @@ from typing import Literal
 
 from attrs import evolve, frozen
 
-from codex_checkpoints.core.digest.edits import Touch
+from codex_checkpoints.core.digest.edits import FileTouch
 from codex_checkpoints.core.digest.outcomes import PatchCounts
+from codex_checkpoints.core.fields import content_hash, digest_of
 from codex_checkpoints.core.files.copies import Copied, Copies
-from codex_checkpoints.core.rollout.fields import content_hash, digest_of
-from codex_checkpoints.core.rollout.patches import Fit, Misfit, undone
+from codex_checkpoints.core.patches import Fit, PatchMismatch, undone
 
 FileState = Literal[
     "same",
@@ -93,15 +93,15 @@ _MOST_MOVES = 16
 """A file with more moves is left alone."""
 
 
-Look = Callable[[str], OnDisk]
-Seen = Callable[[str, Touch], str | None]
+DiskReader = Callable[[str], OnDisk]
+Seen = Callable[[str, FileTouch], str | None]
 """Returns the hash of a file that was seen right after a touch."""
 
 
 def planned(
-    files: Mapping[str, Sequence[Touch]],
+    files: Mapping[str, Sequence[FileTouch]],
     end: int,
-    look: Look,
+    look: DiskReader,
     seen: Seen = lambda _uri, _touch: None,
     copies: Copies = lambda _call_id, _uri: None,
 ) -> tuple[PlannedFile, ...]:
@@ -127,7 +127,7 @@ def _beside_victim(row: PlannedFile, rows: Mapping[str, PlannedFile]) -> Planned
     return evolve(row, state="create", why=why, moved_to=None, added=lines, removed=0)
 
 
-def _later(touches: Sequence[Touch], end: int) -> Iterator[Touch]:
+def _later(touches: Sequence[FileTouch], end: int) -> Iterator[FileTouch]:
     """Yield the changes of a file after a line, the newest first."""
     return (each for each in reversed(touches) if each.position > end and each.edits)
 
@@ -146,7 +146,7 @@ class _Past:
     place: str | None = None
     copied_for: str | None = None
     lost: str | None = None
-    arrival: Touch | None = None
+    arrival: FileTouch | None = None
     added: int = 0
     removed: int = 0
 
@@ -163,7 +163,7 @@ class _Steps:
     """Goes back in the history of files."""
 
     def __init__(
-        self, files: Mapping[str, Sequence[Touch]], look: Look, seen: Seen, copies: Copies
+        self, files: Mapping[str, Sequence[FileTouch]], look: DiskReader, seen: Seen, copies: Copies
     ) -> None:
         self._files = files
         self._look = look
@@ -201,7 +201,7 @@ class _Steps:
         by_context = _BY_CONTEXT if row.proof == "context" else None
         return evolve(row, state="restore", why=by_context)
 
-    def _arrived(self, row: PlannedFile, arrival: Touch, end: int) -> PlannedFile:
+    def _arrived(self, row: PlannedFile, arrival: FileTouch, end: int) -> PlannedFile:
         """Plan a file that was moved to an empty place; it is removed if its text is recorded."""
         why = f"it was moved here in #{arrival.seq}"
         try:
@@ -226,7 +226,7 @@ class _Steps:
                 past = self._before(uri, touch, past, moves)
         return past
 
-    def _before(self, uri: str, touch: Touch, past: _Past, moves: int) -> _Past:
+    def _before(self, uri: str, touch: FileTouch, past: _Past, moves: int) -> _Past:
         """Return a file right before one of its changes; raises `_Stop`."""
         record = f"#{touch.seq}"
         if touch.undone_from is not None:
@@ -246,7 +246,9 @@ class _Steps:
             raise _Stop("unknown", f"a command changed it in {record}")
         return _unpatched(touch, touch.hunks, past)
 
-    def _moved_back(self, uri: str, touch: Touch, target: str, past: _Past, moves: int) -> _Past:
+    def _moved_back(
+        self, uri: str, touch: FileTouch, target: str, past: _Past, moves: int
+    ) -> _Past:
         if past.text is not None:
             raise _Stop("conflict", f"it was moved away in #{touch.seq}, and another file is there")
         arrival = next(
@@ -268,7 +270,7 @@ class _Steps:
         return evolve(found, lost=moved.lost or lost)
 
     def _before_arrival(
-        self, uri: str, touch: Touch, rows: Sequence[str], past: _Past, copied: Copied | None
+        self, uri: str, touch: FileTouch, rows: Sequence[str], past: _Past, copied: Copied | None
     ) -> _Past:
         """Return a file right before another one was moved to its place."""
         is_copied = copied is not None and copied.problem is None
@@ -284,7 +286,9 @@ class _Steps:
         arrival = touch if past.place is not None else None
         return evolve(past, text=None, place=None, arrival=arrival)
 
-    def _before_writing(self, uri: str, touch: Touch, past: _Past, copied: Copied | None) -> _Past:
+    def _before_writing(
+        self, uri: str, touch: FileTouch, past: _Past, copied: Copied | None
+    ) -> _Past:
         """Return a file before a patch added it.
 
         The hook, or an earlier deletion, proves that it was absent.
@@ -304,7 +308,7 @@ class _Steps:
             raise _Stop("new_or_replaced", f"Codex wrote it as new in {record}; {reason}")
         return evolve(past, text=None, place=None, removed=past.removed + content.count("\n"))
 
-    def _before_command(self, uri: str, touch: Touch, past: _Past, copied: Copied) -> _Past:
+    def _before_command(self, uri: str, touch: FileTouch, past: _Past, copied: Copied) -> _Past:
         """Return a file before a command, if it is as the command left it."""
         record = f"#{touch.seq}"
         if copied.problem is not None:
@@ -323,16 +327,16 @@ class _Steps:
             raise _Stop("conflict", f"it is not as a command left it in {record}")
         return _as_copied(touch, evolve(past, fits=past.fits - {"context"}), copied)
 
-    def _copied(self, uri: str, touch: Touch) -> Copied | None:
+    def _copied(self, uri: str, touch: FileTouch) -> Copied | None:
         return None if touch.call_id is None else self._copies(touch.call_id, uri)
 
-    def _was_removed(self, uri: str, touch: Touch) -> bool:
+    def _was_removed(self, uri: str, touch: FileTouch) -> bool:
         """Return whether the session itself had removed a file before it created it again."""
         touches = self._files[uri]
         before = [each for each in touches[: touches.index(touch)] if each.edits]
         return bool(before) and (before[-1].action == "delete" or before[-1].moved_to is not None)
 
-    def _seen_after(self, uri: str, touch: Touch) -> str | None:
+    def _seen_after(self, uri: str, touch: FileTouch) -> str | None:
         return self._seen(uri, touch) or touch.hash
 
 
@@ -349,7 +353,7 @@ def _hash(text: str | None) -> str | None:
     return None if text is None else digest_of(text.encode())
 
 
-def _as_copied(touch: Touch, past: _Past, copied: Copied) -> _Past:
+def _as_copied(touch: FileTouch, past: _Past, copied: Copied) -> _Past:
     """Return a file as the hook copied it before a call."""
     return evolve(
         past,
@@ -362,7 +366,7 @@ def _as_copied(touch: Touch, past: _Past, copied: Copied) -> _Past:
     )
 
 
-def content_of(touch: Touch) -> str | None:
+def content_of(touch: FileTouch) -> str | None:
     """Return the whole text that a patch wrote; the text of a patch ends each line with an LF."""
     if touch.content is not None:
         return touch.content
@@ -371,7 +375,7 @@ def content_of(touch: Touch) -> str | None:
     return "".join(f"{row[1:]}\n" for row in rows) if is_whole and rows else None
 
 
-def _undeleted(touch: Touch, past: _Past) -> _Past:
+def _undeleted(touch: FileTouch, past: _Past) -> _Past:
     if past.text is not None:
         raise _Stop("conflict", f"it was deleted in #{touch.seq}, and another file is there")
     if touch.content is None:
@@ -380,11 +384,11 @@ def _undeleted(touch: Touch, past: _Past) -> _Past:
     return evolve(past, text=touch.content, place=None, arrival=None, added=added)
 
 
-def _unpatched(touch: Touch, rows: Sequence[str], past: _Past) -> _Past:
+def _unpatched(touch: FileTouch, rows: Sequence[str], past: _Past) -> _Past:
     if past.text is None:
         raise _Stop("gone", f"Codex changed it in #{touch.seq}")
     found = undone(past.text, rows)
-    if isinstance(found, Misfit):
+    if isinstance(found, PatchMismatch):
         raise _Stop("conflict", f"the patch in #{touch.seq} cannot be undone: {found.reason}")
     counts = PatchCounts.of(rows)
     return evolve(

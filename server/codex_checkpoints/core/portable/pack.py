@@ -17,14 +17,14 @@ from cattrs import Converter
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint, register_checkpoint
-from codex_checkpoints.core.checkpoint.text import find_secret, redact
+from codex_checkpoints.core.checkpoint.redaction import find_secret, redact
 from codex_checkpoints.core.converters import json_converter, renamed
+from codex_checkpoints.core.fields import is_object
+from codex_checkpoints.core.paths import absolute_of
 from codex_checkpoints.core.restore.markers import MAX_PINS, Pin
 from codex_checkpoints.core.restore.markers import Origin as MarkedBy
 from codex_checkpoints.core.restore.pack_items import LinkKind
 from codex_checkpoints.core.restore.references import ModeChange
-from codex_checkpoints.core.rollout.fields import is_object
-from codex_checkpoints.core.rollout.paths import absolute_of
 
 FORMAT = "codex-checkpoints-pack"
 VERSION = 1

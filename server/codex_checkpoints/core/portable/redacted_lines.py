@@ -19,20 +19,13 @@ from typing import NamedTuple, TypeVar
 import orjson
 from attrs import Factory, define
 
-from codex_checkpoints.core.checkpoint.text import (
+from codex_checkpoints.core.checkpoint.redaction import (
     MARK,
     RULES_DIGEST,
     may_hold_secret,
     named_secrets,
 )
-from codex_checkpoints.core.rollout.fields import (
-    Json,
-    is_list,
-    is_object,
-    load,
-    object_of,
-    text_of,
-)
+from codex_checkpoints.core.fields import Json, is_list, is_object, load, object_of, text_of
 
 LONGEST_TEXTS = 10
 """Number of the longest texts that a preview shows, each once."""

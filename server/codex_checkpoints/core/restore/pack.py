@@ -12,6 +12,8 @@ from typing import Literal
 
 from attrs import Factory, frozen
 
+from codex_checkpoints.core.agents.codex.history.tokens import approximate_tokens
+from codex_checkpoints.core.agents.codex.turns import Ended
 from codex_checkpoints.core.checkpoint.records import (
     DEFAULT_BUDGET,
     MAX_VALUE_CHARS,
@@ -19,7 +21,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Checkpoint,
     status_of,
 )
-from codex_checkpoints.core.checkpoint.text import cut, one_line, redact, value
+from codex_checkpoints.core.checkpoint.redaction import cut, one_line, redact, value
 from codex_checkpoints.core.checkpoint.view import (
     decision_line,
     fact_line,
@@ -27,8 +29,8 @@ from codex_checkpoints.core.checkpoint.view import (
     standing_decisions,
     step_line,
 )
-from codex_checkpoints.core.digest.records import Check, Gathered
-from codex_checkpoints.core.history.tokens import approximate_tokens
+from codex_checkpoints.core.digest.records import Check, DigestSource
+from codex_checkpoints.core.fields import CONTROLS
 from codex_checkpoints.core.restore.pack_items import (
     Ancestor,
     Deferred,
@@ -47,8 +49,6 @@ from codex_checkpoints.core.restore.references import (
     Region,
     regions_of,
 )
-from codex_checkpoints.core.rollout.fields import CONTROLS
-from codex_checkpoints.core.rollout.turns import Ended
 
 DEFAULT_REASON = "requested by the user"
 """The reason of a restore whose request gives none."""
@@ -112,7 +112,7 @@ class Message:
     text: str
 
 
-def window_of(gathered: Gathered, count: int) -> tuple[Message, ...]:
+def window_of(gathered: DigestSource, count: int) -> tuple[Message, ...]:
     """Return the last `count` messages of the user, the oldest first.
 
     They are the messages of the session up to the turn and of the sessions that it continues.
@@ -140,7 +140,7 @@ class PackContents:
     pins: tuple[Pinned, ...] = ()
     window: tuple[Message, ...] = ()
     task: str | None = None
-    gathered: Gathered = Factory(Gathered)
+    gathered: DigestSource = Factory(DigestSource)
     digest: str = ""
     words: tuple[Message, ...] = ()
     left_out: tuple[Deferred, ...] = ()
@@ -408,7 +408,7 @@ def _commands(contents: PackContents) -> list[Check]:
     return sorted(contents.gathered.checks, key=lambda check: -check.where.seq)
 
 
-def _command(check: Check, gathered: Gathered) -> tuple[str, str]:
+def _command(check: Check, gathered: DigestSource) -> tuple[str, str]:
     # A failure before an edit may be fixed since, and a success may be broken.
     late = " before later edits" if gathered.is_late(check) else ""
     return command_id(

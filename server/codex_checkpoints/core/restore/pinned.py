@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from codex_checkpoints.core.agents.codex import injected_text
+from codex_checkpoints.core.agents.codex.injected_text import without_payloads
 from codex_checkpoints.core.checkpoint.records import Checkpoint, status_of
-from codex_checkpoints.core.digest.cutting import ends_of
 from codex_checkpoints.core.digest.recall import Entry
+from codex_checkpoints.core.digest.truncate import ends_of
 from codex_checkpoints.core.restore.markers import AnyPin, Pin
-from codex_checkpoints.core.rollout import contextual
-from codex_checkpoints.core.rollout.contextual import without_payloads
 
 
 def pinned_texts(
@@ -39,7 +39,7 @@ def _text(pin: AnyPin, messages: Mapping[str, Entry], notes: Checkpoint | None) 
 def _said(message: Entry) -> str:
     text = message.text
     if message.kind == "user":
-        text = without_payloads(contextual.request_of(text), [])[0]
+        text = without_payloads(injected_text.request_of(text), [])[0]
     return ends_of(text.strip())
 
 

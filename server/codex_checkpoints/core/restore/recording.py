@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, status_of
-from codex_checkpoints.core.checkpoint.text import value
+from codex_checkpoints.core.checkpoint.redaction import value
+from codex_checkpoints.core.fields import digest_of
 from codex_checkpoints.core.restore.pack import PackContents, StatePack, items_of
 from codex_checkpoints.core.restore.records import (
     SEMANTICS,
@@ -18,7 +19,6 @@ from codex_checkpoints.core.restore.records import (
     Windows,
 )
 from codex_checkpoints.core.restore.references import Fallback
-from codex_checkpoints.core.rollout.fields import digest_of
 
 
 def restore_of(  # noqa: PLR0913 - the findings of a service, a field each

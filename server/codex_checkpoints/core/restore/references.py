@@ -13,6 +13,9 @@ from typing import Literal
 
 from attrs import frozen
 
+from codex_checkpoints.core.agents.codex.items import Seen, TaskEnded, TaskStarted, TurnContext
+from codex_checkpoints.core.agents.codex.reader import Fold, Line
+from codex_checkpoints.core.agents.codex.turns import Turn
 from codex_checkpoints.core.checkpoint.records import (
     MAX_URI_CHARS,
     MAX_VALUE_CHARS,
@@ -21,15 +24,12 @@ from codex_checkpoints.core.checkpoint.records import (
     ArtifactKind,
     Checkpoint,
 )
+from codex_checkpoints.core.checkpoint.redaction import value
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.checkpoint.state import Observation, Place, name_of
-from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.rollout import script
-from codex_checkpoints.core.rollout.fields import Json, object_of, renew, text_of
-from codex_checkpoints.core.rollout.items import Seen, TaskEnded, TaskStarted, TurnContext
-from codex_checkpoints.core.rollout.paths import encoded, uri_of
-from codex_checkpoints.core.rollout.reader import Fold, Line
-from codex_checkpoints.core.rollout.turns import Turn
+from codex_checkpoints.core.checkpoint.state import Observation, TurnPlace, name_of
+from codex_checkpoints.core.fields import Json, object_of, renew, text_of
+from codex_checkpoints.core.paths import encoded, uri_of
+from codex_checkpoints.core.shell import script
 
 MAX_SPANS = 64
 """The most partial reads that are kept, the newest."""
@@ -47,7 +47,7 @@ class Span:
     end: int
 
 
-def _spans(uri: str, seen: Seen, place: Place) -> Iterator[Span]:
+def _spans(uri: str, seen: Seen, place: TurnPlace) -> Iterator[Span]:
     """Yield the lines that a command read of a file, if its text has the first and the last.
 
     The text is read even where Codex itself lists the files: its list has no lines.

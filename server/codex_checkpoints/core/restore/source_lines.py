@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from codex_checkpoints.core.history.items import texts
-from codex_checkpoints.core.rollout.contextual import is_contextual, is_human
-from codex_checkpoints.core.rollout.fields import is_object, load, object_of
+from codex_checkpoints.core.agents.codex.history.items import texts
+from codex_checkpoints.core.agents.codex.injected_text import is_contextual, is_human
+from codex_checkpoints.core.fields import is_object, load, object_of
 
 _HAPPENED = ("<user_shell_command>", "<turn_aborted>", "<subagent_notification>", "Warning: ")
 """The beginnings of messages that nobody typed, and that report an event of the turn before."""

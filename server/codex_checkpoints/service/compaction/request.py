@@ -9,14 +9,14 @@ from typing import Any, Literal
 import orjson
 from attrs import frozen
 
-from codex_checkpoints.codex.app_server import Ran, nobody
+from codex_checkpoints.codex.app_server import ProgramResult, nobody
 from codex_checkpoints.codex.program import Excerpt
-from codex_checkpoints.core.checkpoint.text import value
-from codex_checkpoints.core.compaction.building import CompactionPiece, Declined, Reason
+from codex_checkpoints.core.agents.codex.history.item_kinds import ItemKind
+from codex_checkpoints.core.checkpoint.redaction import value
 from codex_checkpoints.core.compaction.contents import CompactionContents
 from codex_checkpoints.core.compaction.records import CompactionWindows, Into, RequestedBy
-from codex_checkpoints.core.history.kinds import Kind
-from codex_checkpoints.core.rollout.fields import is_object, text_of
+from codex_checkpoints.core.compaction.replacement import CompactionPiece, Declined, Reason
+from codex_checkpoints.core.fields import is_object, text_of
 from codex_checkpoints.service.compaction.source import CompactionSource
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.service.settings import CompactionHook
@@ -27,7 +27,7 @@ _KEYS = {"continue", "stopReason", "suppressOutput", "systemMessage"}
 
 Outcome = Literal["passed", "blocked", "failed", "timed_out", "not_started", "garbage"]
 IsCancelled = Callable[[], bool]
-Run = Callable[[Sequence[str], bytes, float, str, IsCancelled], Ran]
+Run = Callable[[Sequence[str], bytes, float, str, IsCancelled], ProgramResult]
 
 
 @frozen
@@ -133,7 +133,7 @@ class HookRunner:
 
 
 @frozen
-class Request:
+class CompactionRequest:
     """A request; `placement` and `strategy` are validated later.
 
     `seconds` is the timeout for a summary by Codex, `digest_tokens` the budget of the digest; None
@@ -189,8 +189,8 @@ class Compacted:
     bound: int
     digest_tokens: int
     context_window: int | None
-    kinds_before: Mapping[Kind, int]
-    kinds_after: Mapping[Kind, int]
+    kinds_before: Mapping[ItemKind, int]
+    kinds_after: Mapping[ItemKind, int]
     kept: tuple[CompactionPiece, ...]
     dropped: tuple[CompactionPiece, ...]
     truncated: tuple[CompactionPiece, ...]

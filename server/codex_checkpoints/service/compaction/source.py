@@ -9,15 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from attrs import evolve, frozen
 
+from codex_checkpoints.core.agents.codex.history.item_kinds import Past
+from codex_checkpoints.core.agents.codex.history.scan import Compaction, HistoryScan
+from codex_checkpoints.core.agents.codex.history.windows import Chain
+from codex_checkpoints.core.agents.codex.turns import Turn
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.compaction.installed import (
-    Moment,
-    RecordLine,
-    effective,
-    in_place,
-    in_task,
-)
 from codex_checkpoints.core.compaction.records import (
     Installed,
     Range,
@@ -25,32 +22,35 @@ from codex_checkpoints.core.compaction.records import (
     recalled,
     remembered,
 )
-from codex_checkpoints.core.digest.gathering import Gathering
-from codex_checkpoints.core.digest.records import Gathered
-from codex_checkpoints.core.history.kinds import Past
-from codex_checkpoints.core.history.survey import Compaction, Survey
-from codex_checkpoints.core.history.windows import Chain
-from codex_checkpoints.core.rollout.fields import Json
-from codex_checkpoints.core.rollout.turns import Turn
-from codex_checkpoints.service.digests import Digests
-from codex_checkpoints.service.history import (
+from codex_checkpoints.core.compaction.replacement_lines import (
+    RecordLine,
+    TurnTime,
+    effective,
+    in_place,
+    in_task,
+)
+from codex_checkpoints.core.digest.extract import DigestExtract
+from codex_checkpoints.core.digest.records import DigestSource
+from codex_checkpoints.core.fields import Json
+from codex_checkpoints.service.history.digests import Digests
+from codex_checkpoints.service.history.resumed_history import (
     ChainPart,
     Histories,
-    Surveyed,
+    ScannedHistory,
     Traced,
     survey_of,
 )
-from codex_checkpoints.service.kept import Opened
 from codex_checkpoints.service.reading.session_file import (
     Fingerprint,
     SessionFile,
     fingerprint,
     is_between_turns,
 )
+from codex_checkpoints.service.records.operation_records import WindowOrigin
 from codex_checkpoints.service.refusal import Refusal, reading_file
-from codex_checkpoints.service.sessions import Sessions, was_cut_off
+from codex_checkpoints.service.sessions.sessions import Sessions, was_cut_off
 from codex_checkpoints.storage import records as stamps
-from codex_checkpoints.storage.contract import HistoryItem, Look, Row
+from codex_checkpoints.storage.contract import HistoryItem, RolloutStamp, Row
 
 
 def nothing() -> None:
@@ -72,7 +72,7 @@ class CompactionSource:
     end: int
     traced: Traced
     prefix: str | None = None
-    gathered: Gathered | None = None
+    gathered: DigestSource | None = None
     live: bool = False
     cut_off: bool = False
     known: frozenset[str] = frozenset()
@@ -83,7 +83,7 @@ class CompactionSource:
         return self.row.session_id
 
     @property
-    def look(self) -> Look:
+    def look(self) -> RolloutStamp:
         """Return the look, which is equal while the session is unchanged."""
         return self.row.rollout.look
 
@@ -145,14 +145,14 @@ class Sources:
         replay, prefix = Replay(), Fingerprint() if seal else None
         survey_of(replay, below, cut)
         if quoted:
-            Gathering(replay, row.session_id)
+            DigestExtract(replay, row.session_id)
         opened = catalogue.read(row, replay=replay, also=None if prefix is None else prefix.add)
         _check_whole(row, opened)
         if not replay.exact:
             return None
         now, end = _state_of(opened)
-        (survey,) = (fold for fold in now.folds if isinstance(fold, Survey))
-        quotes = [fold.gathered() for fold in now.folds if isinstance(fold, Gathering)]
+        (survey,) = (fold for fold in now.folds if isinstance(fold, HistoryScan))
+        quotes = [fold.gathered() for fold in now.folds if isinstance(fold, DigestExtract)]
         replay.read_alone()
         now.read_alone()
         catalogue.keep(row, opened)
@@ -218,7 +218,7 @@ class Sources:
 
         Refuses `storage_error`, `unreadable_source`.
         """
-        opened: dict[str | None, Opened] = {}
+        opened: dict[str | None, WindowOrigin] = {}
         for each in (*self._sessions.catalogue.chains.below(source.row), source.row):
             opened.update(self._sessions.compactions.by_window(each.session_id))
         traced = source.traced
@@ -226,17 +226,17 @@ class Sources:
 
     def _first(
         self,
-        surveyed: Surveyed,
+        surveyed: ScannedHistory,
         past: tuple[Past, ...],
-        opened: Mapping[str | None, Opened],
+        opened: Mapping[str | None, WindowOrigin],
     ) -> tuple[Past, ...]:
         base = surveyed.choice.base
         if base is None:
             return past
         match opened.get(base.window_id):
-            case Opened(by=Installed() as record):
+            case WindowOrigin(by=Installed() as record):
                 return remembered(past, record)
-            case Opened(undone=Installed() as record):
+            case WindowOrigin(undone=Installed() as record):
                 # No window is opened twice: so this ends, whatever the records say.
                 others = {key: each for key, each in opened.items() if key != base.window_id}
                 return recalled(past, self._before(surveyed, base, record, others))
@@ -245,10 +245,10 @@ class Sources:
 
     def _before(
         self,
-        surveyed: Surveyed,
+        surveyed: ScannedHistory,
         base: Compaction,
         record: Installed,
-        opened: Mapping[str | None, Opened],
+        opened: Mapping[str | None, WindowOrigin],
     ) -> tuple[Past, ...]:
         """Return the history that the line `base` reopened, with the items added before it."""
         catalogue = self._sessions.catalogue
@@ -317,7 +317,7 @@ def behind(  # noqa: PLR0913, PLR0917 - the history, its size, its window, and i
     size: int,
     chain: Chain,
     turn_id: str,
-    at: Moment,
+    at: TurnTime,
     *,
     undo: bool = False,
 ) -> tuple[HistoryItem, ...]:
@@ -340,4 +340,4 @@ def behind(  # noqa: PLR0913, PLR0917 - the history, its size, its window, and i
 
 def check_behind(source: CompactionSource, items: Sequence[Json]) -> None:
     """Check that a session can get these items as its history; refuses as `behind`."""
-    behind(source, items, 0, opened_after(source.traced.history.chain, ""), "", Moment("", 0))
+    behind(source, items, 0, opened_after(source.traced.history.chain, ""), "", TurnTime("", 0))

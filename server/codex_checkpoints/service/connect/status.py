@@ -16,8 +16,8 @@ from codex_checkpoints.codex import config, entries, file_edit, hooks, program
 from codex_checkpoints.codex.app_server import AskingFailed
 from codex_checkpoints.codex.entries import CannotEdit, Entries, OurHook
 from codex_checkpoints.codex.program import CodexReport
-from codex_checkpoints.core.rollout.fields import load, object_of, text_of
-from codex_checkpoints.storage import durable
+from codex_checkpoints.core.fields import load, object_of, text_of
+from codex_checkpoints.storage import atomic_files
 from codex_checkpoints.storage.records import AUDIT, FILE_COPIES, HOOK_FAILED, RECEIPTS
 
 CONFIG, HOOKS = "config.toml", "hooks.json"
@@ -394,6 +394,6 @@ def _failures(state_dir: str) -> dict[str, Failure]:
 
 
 def _tail(path: str) -> Iterator[Mapping[str, object]]:
-    with contextlib.suppress(OSError), open(path, "rb", opener=durable.own) as file:
+    with contextlib.suppress(OSError), open(path, "rb", opener=atomic_files.own) as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
         yield from map(object_of, map(load, file.read(_TAIL).split(b"\n")))

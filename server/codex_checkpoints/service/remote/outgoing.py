@@ -14,27 +14,27 @@ from collections.abc import Collection, Iterable, Iterator
 import orjson
 from attrs import frozen
 
-from codex_checkpoints.core.portable.leaving import packed
+from codex_checkpoints.core.agents.codex.parsing import head_of
+from codex_checkpoints.core.fields import load, object_of
 from codex_checkpoints.core.portable.pack import to_bytes
+from codex_checkpoints.core.portable.pack_export import packed
 from codex_checkpoints.core.portable.redacted_lines import (
     PRIVATE_KEY,
     LineRedactor,
     LongText,
     quiet_line,
 )
-from codex_checkpoints.core.rollout.fields import load, object_of
-from codex_checkpoints.core.rollout.parsing import head_of
-from codex_checkpoints.service.portable import contents_of
+from codex_checkpoints.service.packs import contents_of
 from codex_checkpoints.service.reading.session_file import Fingerprint, bases_below
 from codex_checkpoints.service.refusal import Refusal, keeping, reading_file
 from codex_checkpoints.service.remote.unchanged import inputs_of
-from codex_checkpoints.service.restore.copying import (
+from codex_checkpoints.service.restore.branch_copy import (
     CopiedPart,
     part_of,
     parts_below,
     whole_history,
 )
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.remote.spool import Spool, Spooled
 

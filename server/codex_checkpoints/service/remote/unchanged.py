@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import orjson
 
+from codex_checkpoints.core.fields import digest_of
 from codex_checkpoints.core.portable.redacted_lines import REDACTION
-from codex_checkpoints.core.rollout.fields import digest_of
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.records import (
     COMPACTIONS,

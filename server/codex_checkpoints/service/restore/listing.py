@@ -6,8 +6,7 @@ from itertools import islice
 
 from attrs import evolve, frozen
 
-from codex_checkpoints.core.restore.records import Restore
-from codex_checkpoints.core.rollout.fields import (
+from codex_checkpoints.core.fields import (
     Json,
     digest_of,
     list_of,
@@ -16,10 +15,11 @@ from codex_checkpoints.core.rollout.fields import (
     text_of,
     texts_of,
 )
-from codex_checkpoints.service.kept import RestoreRecords
+from codex_checkpoints.core.restore.records import Restore
 from codex_checkpoints.service.reading.session_file import fingerprint, lines_of
+from codex_checkpoints.service.records.operation_records import RestoreRecords
 from codex_checkpoints.service.refusal import Refusal, one_named, reading
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.storage.contract import UnreadableSource
 
 

@@ -8,7 +8,7 @@ import orjson
 from attrs import frozen
 
 from codex_checkpoints.core.converters import read_or_none, stored
-from codex_checkpoints.storage import durable
+from codex_checkpoints.storage import atomic_files
 
 REMOTE = "remote.json"
 _LARGEST = 1 << 16
@@ -30,19 +30,19 @@ class ChosenRemote:
 
 def chosen_remote(state_dir: str) -> ChosenRemote | None:
     """Return the chosen remote, None if there is none; raises `StorageError`."""
-    with durable.storage_errors():
+    with atomic_files.storage_errors():
         try:
-            data = durable.read(os.path.join(state_dir, REMOTE), _LARGEST)
+            data = atomic_files.read(os.path.join(state_dir, REMOTE), _LARGEST)
         except FileNotFoundError:
             return None
-        except durable.TooLarge:
+        except atomic_files.TooLarge:
             data = b""
     try:
         found = read_or_none(stored, orjson.loads(data), ChosenRemote)
     except orjson.JSONDecodeError:
         found = None
     if found is None:
-        raise durable.StorageError(f"{REMOTE} is damaged; set the remote again")
+        raise atomic_files.StorageError(f"{REMOTE} is damaged; set the remote again")
     return found
 
 
@@ -50,5 +50,5 @@ def choose_remote(state_dir: str, remote: ChosenRemote) -> None:
     """Store the choice, durably; raises `StorageError`."""
     path = os.path.join(state_dir, REMOTE)
     data = orjson.dumps(stored.unstructure(remote)) + b"\n"
-    with durable.storage_errors():
-        durable.in_folder(path, lambda: durable.replace(path, data))
+    with atomic_files.storage_errors():
+        atomic_files.in_folder(path, lambda: atomic_files.replace(path, data))

@@ -31,8 +31,8 @@ import orjson
 from attrs import frozen
 
 from codex_checkpoints.core.converters import read_or_none, stored
-from codex_checkpoints.core.rollout.fields import object_of
-from codex_checkpoints.storage import durable
+from codex_checkpoints.core.fields import object_of
+from codex_checkpoints.storage import atomic_files
 from codex_checkpoints.storage.remote.contract import (
     FORMAT_VERSION,
     NO_PREFIX,
@@ -106,10 +106,10 @@ class FolderHistoryStore:
     def is_made(self) -> bool:
         with self._working():
             try:
-                data = durable.read(os.path.join(self.place, FORMAT_FILE), _LARGEST_FORMAT)
+                data = atomic_files.read(os.path.join(self.place, FORMAT_FILE), _LARGEST_FORMAT)
             except FileNotFoundError:
                 return False
-            except durable.TooLarge:
+            except atomic_files.TooLarge:
                 data = b""
         found = object_of(_json(data))
         version = found.get("version")
@@ -124,7 +124,7 @@ class FolderHistoryStore:
             _make_folder(self.place)
             data = orjson.dumps({"format": FORMAT, "version": FORMAT_VERSION}) + b"\n"
             with suppress(FileExistsError):
-                durable.publish(os.path.join(self.place, FORMAT_FILE), (data,))
+                atomic_files.publish(os.path.join(self.place, FORMAT_FILE), (data,))
 
     def head(self, session_id: str) -> Head | None:
         with self._opened():
@@ -145,7 +145,7 @@ class FolderHistoryStore:
                 return Elsewhere(*point)
             _make_folder(folder)
             with suppress(FileExistsError):  # another pusher wrote the same bytes just now
-                durable.publish(os.path.join(folder, _file_of(segment)), (segment.body,))
+                atomic_files.publish(os.path.join(folder, _file_of(segment)), (segment.body,))
             return Told.TAKEN
 
     def read(self, session_id: str, head: Head) -> Iterator[bytes]:
@@ -160,10 +160,10 @@ class FolderHistoryStore:
     def _segment(self, folder: str, name: _Name, prefix: str) -> tuple[Segment, bytes]:
         with self._working():
             try:
-                body = durable.read(os.path.join(folder, name.file), _LARGEST_BODY)
+                body = atomic_files.read(os.path.join(folder, name.file), _LARGEST_BODY)
             except FileNotFoundError:
                 raise damaged("a segment is missing") from None
-            except durable.TooLarge:
+            except atomic_files.TooLarge:
                 raise damaged("a segment is larger than any segment") from None
         segment = Segment(name.start, name.end, prefix, name.after, body)
         return segment, unpacked(segment)
@@ -179,10 +179,10 @@ class FolderHistoryStore:
             file = f"{name}-{sha256(data).hexdigest()}.json"
             _make_folder(folder)
             with suppress(FileExistsError):
-                durable.publish(os.path.join(folder, file), (data,))
+                atomic_files.publish(os.path.join(folder, file), (data,))
             for older in _row_files(folder):
                 if older < file:
-                    durable.discard(os.path.join(folder, older))
+                    atomic_files.discard(os.path.join(folder, older))
             _clear_temporary(self._session(row.session_id))
 
     def row(self, session_id: str) -> StoredRow | None:
@@ -206,10 +206,10 @@ class FolderHistoryStore:
         with self._opened():
             try:
                 path = os.path.join(self._session(session_id), _ROWS, file)
-                data = durable.read(path, _LARGEST_ROW_FILE)
+                data = atomic_files.read(path, _LARGEST_ROW_FILE)
             except FileNotFoundError:
                 raise damaged("its row has changed since it was read") from None
-            except durable.TooLarge:
+            except atomic_files.TooLarge:
                 raise damaged("its row is larger than any row") from None
         if sha256(data).hexdigest() != version.rpartition("-")[2]:
             raise damaged("its row holds other bytes than its name says")
@@ -236,7 +236,7 @@ class FolderHistoryStore:
             for part in (os.path.join(folder, _ROWS), folder):
                 with suppress(FileNotFoundError):
                     shutil.rmtree(part)
-            durable.settle_folder(os.path.dirname(folder))
+            atomic_files.settle_folder(os.path.dirname(folder))
             return True
 
     def _session(self, session_id: str) -> str:
@@ -261,7 +261,7 @@ class FolderHistoryStore:
             raise self._error(error) from error
 
     def _error(self, error: OSError) -> RemoteError:
-        reason = durable.reason_of(error)
+        reason = atomic_files.reason_of(error)
         if error.errno in _FULL:
             return RemoteFull(f"the remote in {self.place} is full: {reason}")
         if error.errno in _NOT_PERMITTED:
@@ -286,7 +286,7 @@ def _make_folder(folder: str) -> None:
     """Create a folder and its parents, for the owner alone; raises `OSError`."""
     if not os.path.isdir(folder):
         _make_folder(os.path.dirname(folder))
-        durable.make_folder(folder, 0o700)
+        atomic_files.make_folder(folder, 0o700)
 
 
 def _generations(folder: str) -> dict[int, str]:
@@ -356,7 +356,7 @@ def _order_in(file: str) -> tuple[int, int, int]:
 
 def _row_in(path: str) -> SessionRow | None:
     """Return the row in a file, None if it is incomplete; raises `OSError`."""
-    with open(path, "rb", opener=durable.regular) as file:
+    with open(path, "rb", opener=atomic_files.regular) as file:
         line = file.readline(_LONGEST_ROW)
     if not line.endswith(b"\n"):
         return None
@@ -370,4 +370,4 @@ def _clear_temporary(folder: str) -> None:
     for part in _listed(folder):
         for name in _listed(os.path.join(folder, part)):
             if name.startswith(".") and name.endswith(".tmp"):
-                durable.clear(os.path.join(folder, part, name))
+                atomic_files.clear(os.path.join(folder, part, name))

@@ -24,7 +24,7 @@ from pg8000.exceptions import DatabaseError, InterfaceError
 from pg8000.native import Connection
 
 from codex_checkpoints.core.converters import read_or_none, stored
-from codex_checkpoints.core.rollout.fields import is_object, text_of
+from codex_checkpoints.core.fields import is_object, text_of
 from codex_checkpoints.storage.remote.address import Address, BadAddress
 from codex_checkpoints.storage.remote.contract import (
     FORMAT_VERSION,

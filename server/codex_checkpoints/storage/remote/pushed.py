@@ -12,7 +12,7 @@ import orjson
 from attrs import frozen
 
 from codex_checkpoints.core.converters import read_or_none, stored
-from codex_checkpoints.storage import durable
+from codex_checkpoints.storage import atomic_files
 
 PUSHED = "pushed.json"
 _LARGEST = 1 << 12
@@ -31,8 +31,8 @@ def last_push(folder: str | None) -> LastPush | None:
     """Return the last push of the session with this folder; None if it is unknown."""
     if folder is None:
         return None
-    with contextlib.suppress(OSError, durable.TooLarge, orjson.JSONDecodeError):
-        data = durable.read(os.path.join(folder, PUSHED), _LARGEST)
+    with contextlib.suppress(OSError, atomic_files.TooLarge, orjson.JSONDecodeError):
+        data = atomic_files.read(os.path.join(folder, PUSHED), _LARGEST)
         return read_or_none(stored, orjson.loads(data), LastPush)
     return None
 
@@ -44,4 +44,4 @@ def remember_push(folder: str | None, push: LastPush) -> None:
     path = os.path.join(folder, PUSHED)
     with contextlib.suppress(OSError):
         data = orjson.dumps(stored.unstructure(push)) + b"\n"
-        durable.in_folder(path, lambda: durable.replace(path, data))
+        atomic_files.in_folder(path, lambda: atomic_files.replace(path, data))

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from attrs import frozen
 
-from codex_checkpoints.storage import durable
+from codex_checkpoints.storage import atomic_files
 from codex_checkpoints.storage.remote.packing import LEVEL, zstd
 
 _FRAME = 1 << 20
@@ -27,7 +27,7 @@ class Spooled:
     def portions(self) -> Iterator[bytes]:
         """Yield the bytes from the beginning; raises `StorageError`."""
         for offset, length in self._frames:
-            with durable.storage_errors():
+            with atomic_files.storage_errors():
                 self._file.seek(offset)
                 packed = self._file.read(length)
             yield zstd.decompress(packed)
@@ -38,8 +38,8 @@ class Spool:
 
     def __init__(self, folder: str) -> None:
         """Create the file in a folder of ours; raises `StorageError`."""
-        with durable.storage_errors():
-            durable.make_folder(folder, 0o700)
+        with atomic_files.storage_errors():
+            atomic_files.make_folder(folder, 0o700)
             self._file: BinaryIO = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - see `close`
 
     def add(self, portions: Iterable[bytes]) -> Spooled:
@@ -61,7 +61,7 @@ class Spool:
 
     def _write(self, data: bytearray) -> tuple[int, int]:
         packed = zstd.compress(bytes(data), LEVEL)
-        with durable.storage_errors():
+        with atomic_files.storage_errors():
             offset = self._file.seek(0, 2)
             self._file.write(packed)
             self._file.flush()

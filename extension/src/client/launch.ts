@@ -1,0 +1,156 @@
+/** Finds the command of the server, starts it and reads its log. */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { delimiter, dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import type * as vscode from "vscode";
+import { runCommand, warn } from "../common/messages.ts";
+import { plain } from "../common/model/text.ts";
+import {
+  type Attempt,
+  allPythons,
+  findPython,
+  ISOLATED,
+  LAUNCHER,
+  launcherText,
+  PYTHON_SETTING,
+  type Sources,
+} from "./install.ts";
+import * as settings from "./settings.ts";
+
+/** Where the working interpreter is remembered until it fails. */
+const REMEMBERED = "python";
+
+const TIMEOUT_MS = 10_000;
+
+export interface Seeker {
+  readonly folder: string;
+  /** A folder of the extension that stays through its updates. */
+  readonly storage: string;
+  readonly memory: vscode.Memento;
+  readonly log: vscode.LogOutputChannel;
+}
+
+/** The server's command; null if no interpreter can run the bundled one. */
+export async function serverCommand(seeker: Seeker): Promise<readonly string[] | null> {
+  const named = settings.serverCommand();
+  if (named !== null) {
+    return named;
+  }
+  const { folder, memory, log } = seeker;
+  const launcher = join(folder, "bundled", "launch.py");
+  const sources = await knownSources();
+  const key = JSON.stringify([launcher, sources]);
+  const remembered = memory.get<Remembered>(REMEMBERED);
+  if (remembered?.key === key) {
+    log.info(`again ${remembered.command.join(" ")}`);
+    return [...remembered.command, ...ISOLATED, launcher, "serve"];
+  }
+  const around = { launcher, folder, environment: process.env, timeout: TIMEOUT_MS };
+  const found = await findPython(sources, around, (attempt) => {
+    log.info(attemptText(attempt));
+    if (attempt.candidate.origin === PYTHON_SETTING && attempt.reason !== null) {
+      void warnOfSetting(attempt.reason);
+    }
+  });
+  if (found === null) {
+    return null;
+  }
+  // A name on the PATH may be a script of a version manager, which takes longer each time.
+  const command = found.executable === null ? found.candidate.command : [found.executable];
+  // It takes half a second, and the next start can do without.
+  memory.update(REMEMBERED, { key, command } satisfies Remembered).then(undefined, () => {});
+  return [...command, ...ISOLATED, launcher, "serve"];
+}
+
+/** All interpreters that are found here, with why one cannot run the server. */
+export async function interpreters({ folder }: Seeker): Promise<readonly Attempt[]> {
+  const launcher = join(folder, "bundled", "launch.py");
+  const around = { launcher, folder, environment: process.env, timeout: TIMEOUT_MS };
+  return allPythons(await knownSources(), around);
+}
+
+async function knownSources(): Promise<Sources> {
+  const chosen = await settings.pythonExtensionChoice();
+  return { setting: settings.path("python"), chosen, platform: process.platform };
+}
+
+/** Say that the interpreter of the settings is not used, instead of replacing it in silence. */
+async function warnOfSetting(reason: string): Promise<void> {
+  const sentence = `The Python in the setting codexCheckpoints.python is not used: ${plain(reason)}.`;
+  await warn(sentence, { "Choose Python…": () => runCommand("choosePython") });
+}
+
+/** Forget the interpreter; false if none was remembered. */
+export async function forget({ memory }: Seeker): Promise<boolean> {
+  const had = memory.get(REMEMBERED) !== undefined;
+  await memory.update(REMEMBERED, undefined);
+  return had;
+}
+
+interface Remembered {
+  /** The settings of the search; the memory holds for these only. */
+  readonly key: string;
+  readonly command: readonly string[];
+}
+
+/**
+ * Write a launcher whose path outlives an update, which moves the extension; return the path.
+ *
+ * Codex is told this path, so a connection and the user's trust in it hold through updates.
+ */
+export async function writeLauncher({ folder, storage }: Seeker): Promise<string> {
+  const path = join(storage, "bundled", "launch.py");
+  const text = launcherText(join(folder, "bundled", "launch.py"));
+  if ((await readFile(path, "utf8").catch(() => "")) !== text) {
+    await mkdir(dirname(path), { recursive: true });
+    const made = `${path}.${process.pid}`;
+    await writeFile(made, text);
+    await rename(made, path);
+  }
+  return path;
+}
+
+/** Start the process; rejects if it cannot be started. */
+export async function begin(
+  [program = "", ...args]: readonly string[],
+  seeker: Seeker,
+): Promise<ChildProcess> {
+  const { folder, log } = seeker;
+  log.info(`starting ${[program, ...args].join(" ")}`);
+  // The server looks for Codex on the PATH.
+  const { PATH = "" } = process.env;
+  const codex = settings.path("codexPath");
+  const path = [...(codex === "" ? [] : [dirname(codex)]), PATH];
+  const launcher = await writeLauncher(seeker);
+  const env = { ...process.env, PATH: path.join(delimiter), [LAUNCHER]: launcher };
+  const child = spawn(program, args, { cwd: folder, env, windowsHide: true });
+  await new Promise<void>((resolve, reject) => {
+    child.once("spawn", resolve);
+    child.once("error", reject);
+  });
+  child.once("exit", (code, signal) => {
+    log.info(`server process ended: ${signal ?? `exit code ${code}`}`);
+  });
+  // Writing to a server that has just ended is no error here.
+  child.stdin.on("error", (error) => log.debug(`server process: ${error.message}`));
+  createInterface({ input: child.stderr }).on("line", (line) => passOn(line, log));
+  return child;
+}
+
+function passOn(line: string, log: vscode.LogOutputChannel): void {
+  const [, level, text] = /^(DEBUG|INFO|WARNING) (.*)$/.exec(line) ?? [];
+  if (text === undefined) {
+    log.error(line);
+  } else if (level === "WARNING") {
+    log.warn(text);
+  } else {
+    log.debug(text);
+  }
+}
+
+function attemptText({ candidate, version, reason }: Attempt): string {
+  const what = `${candidate.command.join(" ")} (${candidate.origin})`;
+  return reason === null ? `found ${what}: Python ${version}` : `not ${what}: ${reason}`;
+}

@@ -1,0 +1,178 @@
+/** The server's refusals for people: a sentence for each, and the button that mends it. */
+
+import { plain } from "../../common/model/text.ts";
+import type { RefusalCode } from "../protocol.ts";
+
+/** Buttons by name: a command, on the session that was refused, or what the caller does again. */
+export const REMEDIES = {
+  again: { label: "Try Again", command: null },
+  force: { label: "Go On Anyway", command: null },
+  unarchive: { label: "Unarchive", command: "unarchiveSession" },
+  archive: { label: "Archive Instead", command: "archiveSession" },
+  uncompact: { label: "Undo Compaction", command: "undoCompaction" },
+  compactNew: { label: "Compact Session…", command: "compactSession" },
+  goThere: { label: "Go to That Session", command: "goToSession" },
+  codex: { label: "Choose Codex…", command: "chooseCodex" },
+  stateFolder: { label: "Choose State Folder…", command: "chooseStateFolder" },
+  home: { label: "Open Settings", command: "chooseHome" },
+  refresh: { label: "Refresh", command: "refresh" },
+  doctor: { label: "Open Doctor Report", command: "doctor" },
+  log: { label: "Show Log", command: "showLog" },
+} as const;
+
+export type Remedy = keyof typeof REMEDIES;
+
+/** A sentence and its buttons. */
+export interface RefusalWords {
+  readonly sentence: string;
+  readonly remedies: readonly Remedy[];
+}
+
+const by = (sentence: string, ...remedies: readonly Remedy[]): RefusalWords => ({
+  sentence,
+  remedies,
+});
+
+/** The codes that a person can meet in the editor. */
+export const REFUSALS: Readonly<Partial<Record<RefusalCode, RefusalWords>>> = {
+  unknown_session: by("This session is no longer there.", "refresh"),
+  unknown_turn: by("This turn is no longer there: it was rolled back.", "refresh"),
+  unknown_checkpoint: by("This marker is no longer there.", "refresh"),
+  unknown_operation: by("This restore is not on record here.", "refresh"),
+  unknown_compaction: by("This compaction is not on record here.", "refresh"),
+  unknown_note: by("This note is no longer there.", "refresh"),
+  unknown_ref: by("This record is no longer there, or is one that is never shown."),
+  turn_not_complete: by("The last turn has not ended yet.", "again", "force"),
+  unreadable_source: by("The file of this session cannot be read.", "doctor"),
+  session_live: by(
+    "Codex or another program has this session open. Close it there first.",
+    "again",
+  ),
+  has_own_turns: by(
+    "You continued this session: your own turns would be deleted with it.",
+    "archive",
+    "force",
+  ),
+  invalid_payload: by("This is not valid."),
+  limit_exceeded: by("This is too large."),
+  secret_text: by("This looks like a password or a key, and such texts are never kept."),
+  policy_text: by(
+    "This reads like an instruction, and notes hold only what is true or was decided.",
+  ),
+  evidence_unknown: by("The session no longer has what was chosen as evidence.", "again"),
+  depends_on_missing: by("Codex never opened this file in this session."),
+  stale_read: by("The file has changed since Codex read it, so it cannot be evidence now."),
+  conflict: by("The session has changed in the meantime.", "again"),
+  missing_context: by("This session has no messages yet."),
+  codex_not_found: by("Codex was not found on this machine.", "codex"),
+  not_smaller: by("The context would not become smaller.", "force"),
+  item_too_large: by("Your newest message alone does not fit into the context window."),
+  codex_failed: by("Codex did not write a summary.", "again", "log"),
+  timed_out: by("It took too long.", "again"),
+  blocked_by_hook: by("A hook of yours stopped it.", "again"),
+  storage_error: by("A file could not be read or written.", "again", "log"),
+};
+
+const NOT_UNDONE = by(
+  "The session has gone on since, so this compaction cannot be undone.",
+  "refresh",
+);
+
+/** The reasons of a `conflict`, and of `blocked_by_hook`. */
+export const REASONS: Readonly<Record<string, RefusalWords>> = {
+  archived: by("This session is archived.", "unarchive"),
+  refused: by(
+    "Codex cannot resume this session: its file is damaged. Compact it into a new one instead.",
+    "compactNew",
+  ),
+  compacted: by("This session was compacted in the meantime.", "goThere"),
+  imported: by("This pack was imported already.", "goThere"),
+  exists: by("This session already exists.", "goThere"),
+  undone: by("This compaction was undone already.", "refresh"),
+  later_compaction: by("The session was compacted again since. Undo the later compaction first."),
+  later_window: NOT_UNDONE,
+  other_bytes: NOT_UNDONE,
+  without_effect: by(
+    "Codex would ignore what is added to this session. Use a new session.",
+    "compactNew",
+  ),
+  no_id: by("The session's file does not hold a valid ID.", "doctor"),
+  not_ours: by("Only sessions that were made here can be deleted.", "archive"),
+  standing: by("The compaction that made this session is in force. Undo it first.", "uncompact"),
+  referred_to: by("Other sessions were made from this one, so it is not deleted.", "archive"),
+  outside: by("This session lies outside Codex's folder."),
+  gone: by("The session of this marker is no longer there.", "refresh"),
+  settings: by("The file config.toml cannot be read, and it may name hooks.", "doctor"),
+};
+
+/** The sentence and the buttons for a refusal; `force` among them only for who can do it. */
+export function refusalWords(
+  code: string,
+  facts: Readonly<Record<string, unknown>>,
+  canForce = false,
+): RefusalWords {
+  const { sentence, remedies } =
+    wordsOf(code, facts) ?? by("That did not work. The log says more.", "log");
+  const advice = remedies.length === 0 ? adviceIn(facts) : "";
+  const offered = remedies.filter((remedy) => canForce || remedy !== "force");
+  return { sentence: [sentence, advice].join(" ").trim(), remedies: offered };
+}
+
+export function refusalText(code: string, facts: Readonly<Record<string, unknown>>): string {
+  return refusalWords(code, facts).sentence;
+}
+
+function wordsOf(code: string, facts: Readonly<Record<string, unknown>>): RefusalWords | undefined {
+  const { reason, file, path, codexHome, problems, rule } = facts;
+  const byReason = REASONS[String(reason)];
+  if (
+    byReason !== undefined &&
+    ["conflict", "blocked_by_hook", "unreadable_source"].includes(code)
+  ) {
+    return byReason;
+  }
+  if (code === "unreadable_source" && typeof file === "string") {
+    return by("This file cannot be read.");
+  }
+  if (code === "missing_context" && "folder" in facts) {
+    return by("The folder of this session is not on this machine.");
+  }
+  if (code === "storage_error" && typeof path === "string") {
+    const why = `${plain(path)} cannot be read or written: ${plain(String(reason))}.`;
+    return by(why, "stateFolder", "again");
+  }
+  if (code === "codex_not_found" && typeof codexHome === "string") {
+    return by(`There is no folder of Codex at ${plain(codexHome)}.`, "home");
+  }
+  if (code === "invalid_payload" && rule === undefined && Array.isArray(problems)) {
+    return by(`This is not valid: ${plain(problems.join(", "))}.`);
+  }
+  return REFUSALS[code as RefusalCode];
+}
+
+/** The server's advice, unless it is about the command line. */
+function adviceIn({ hint }: Readonly<Record<string, unknown>>): string {
+  return typeof hint === "string" && !/`|--\w/.test(hint) ? plain(hint) : "";
+}
+
+/** The titles of our commands, by the verb of the command line. */
+const TITLES: Readonly<Record<string, string>> = {
+  archive: "Archive Session",
+  compact: "Compact Session…",
+  connect: "Connect Codex…",
+  doctor: "Open Doctor Report",
+  lineage: "Open Session Page",
+  resume: "Resume in Terminal",
+  unarchive: "Unarchive Session",
+  uncompact: "Undo Compaction",
+  view: "Show Checkpoint as Text",
+  watch: "Restart Server",
+};
+
+/** Advice of the server in the editor's words: commands by their titles, options as settings. */
+export function inEditor(advice: string): string {
+  return advice
+    .replace(/, or `connect --remove`/g, ", or “Disconnect Codex…”")
+    .replace(/`codex-checkpoints ([a-z]+)[^`]*`/g, (_, verb) => `“${TITLES[verb] ?? verb}”`)
+    .replace(/--codex-home/g, "the setting codexCheckpoints.codexHome");
+}

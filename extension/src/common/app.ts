@@ -1,0 +1,74 @@
+/** What the commands share, and how a command finds its session. */
+
+import type { Server } from "../client/client.ts";
+import type { Marker, SessionSummary } from "../client/protocol.ts";
+import { attempt } from "../client/requests.ts";
+import type { PagePlace } from "../page/model/page.ts";
+import type { ChangeFeed, Following } from "../sessions/sessionInView.ts";
+import type { SessionNode, SessionTree } from "../sessions/tree.ts";
+import type { Documents } from "./documents.ts";
+import { inform } from "./messages.ts";
+
+export interface App {
+  readonly server: Server;
+  readonly feed: ChangeFeed;
+  readonly following: Following;
+  readonly tree: SessionTree;
+  /** The tree of the checkpoint, which can show one of its rows. */
+  readonly checkpoint: { show(id: string): void };
+  readonly documents: Documents;
+  /** The session pages: one comes to the front, or takes the place of another's. */
+  readonly pages: {
+    show(session: SessionSummary): { sendBehind(place: PagePlace): void };
+    preview(
+      session: SessionSummary,
+      preserveFocus?: boolean,
+    ): { sendBehind(place: PagePlace): void };
+    replace(sessionId: string, by: SessionSummary): void;
+  };
+}
+
+/** Commands by name, without the prefix that package.json gives them. */
+export type Commands = Record<string, (...args: never[]) => unknown>;
+
+/** The argument of a command about a session: a row, a session id, or nothing. */
+export type Target = SessionNode | { readonly kind?: undefined; readonly sessionId: string };
+
+/** Make a command for the session of a row, else for the session in view; it shows refusals. */
+export function onSession(
+  app: App,
+  act: (session: SessionSummary, marker: Marker | null) => Promise<void>,
+) {
+  return (target?: Target): Promise<void> =>
+    attempt(async () => {
+      const session = await sessionOf(app, target);
+      const marker = target?.kind === "marker" ? target.marker : null;
+      await (session === null ? askToChoose() : act(session, marker));
+    });
+}
+
+/** Do something with the session in view; show refusals. */
+export function inView(app: App, act: (session: SessionSummary) => Promise<void>): Promise<void> {
+  return onSession(app, act)();
+}
+
+export async function askToChoose(): Promise<void> {
+  await inform("Choose a session in the Sessions view first.");
+}
+
+/** Bring a session that was just made into view, its page in the place of another's; select its row. */
+export async function showNew(app: App, sessionId: string, insteadOf?: string): Promise<void> {
+  const { summary } = await app.server.request("session", { sessionId });
+  app.following.choose(summary);
+  if (insteadOf !== undefined) {
+    app.pages.replace(insteadOf, summary);
+  }
+  await app.tree.reveal(sessionId, false);
+}
+
+async function sessionOf(app: App, target?: Target): Promise<SessionSummary | null> {
+  if (target === undefined || target.kind !== undefined) {
+    return target !== undefined && "session" in target ? target.session : app.following.current;
+  }
+  return (await app.server.request("session", { sessionId: target.sessionId })).summary;
+}

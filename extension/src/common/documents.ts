@@ -1,0 +1,366 @@
+/** Read-only documents about sessions, under addresses of our own. */
+
+import * as vscode from "vscode";
+import type { Server } from "../client/client.ts";
+import type { FileChange, SessionSummary } from "../client/protocol.ts";
+import { errorText } from "../client/requests.ts";
+import { setContext } from "../client/settings.ts";
+import { anchorsIn, digestText, recalledText } from "../compaction/model/digest.ts";
+import { lossesText } from "../compaction/model/texts.ts";
+import { comparisonTitle, inOrder, type Place } from "../markers/model/texts.ts";
+import { sidesOf } from "../page/model/changes.ts";
+import type { ChangeFeed, Changes } from "../sessions/sessionInView.ts";
+import { changesOf } from "./files.ts";
+import {
+  doctorText,
+  historyText,
+  KeptTexts,
+  type ShownFile,
+  shownFileText,
+} from "./model/documents.ts";
+import { dotted, fileName, harmless, plain, subject } from "./model/text.ts";
+import { readRecord } from "./records.ts";
+
+/** An address names the document in its authority and the session in its query. */
+const SCHEME = "codex-checkpoints";
+
+/** The same for a session at the end of the turn in the fragment; no turn means now. */
+const STATE_SCHEME = "codex-checkpoints-state";
+
+/** The language of wrapped texts; package.json sets its options. */
+const VIEW_LANGUAGE = "codex-checkpoint-view";
+
+/** The sides of changed files; the fragment names the file and the turns. */
+const CHANGED = "changed";
+
+export type Document = "view" | "json" | "losses" | "doctor" | "digest";
+
+const WRAPPED = new Set(["view", "losses", "text", "digest", "recalled"]);
+
+/** These documents do not change by themselves once they are open. */
+const FIXED = new Set(["recalled", "text", "part", CHANGED, "now", "then", "digest"]);
+
+/** The documents whose anchors are links. */
+const QUOTING = new Set(["digest", "then"]);
+
+export class Documents
+  implements
+    vscode.TextDocumentContentProvider,
+    vscode.DocumentLinkProvider,
+    vscode.CodeLensProvider,
+    vscode.Disposable
+{
+  readonly #emitter = new vscode.EventEmitter<vscode.Uri>();
+  readonly onDidChange = this.#emitter.event;
+  readonly #lenses = new vscode.EventEmitter<void>();
+  readonly onDidChangeCodeLenses = this.#lenses.event;
+  readonly #server: Server;
+  readonly #subscriptions: vscode.Disposable[];
+  readonly #texts = new KeptTexts();
+  /** Addresses of documents that show an error instead of their text. */
+  readonly #owed = new Set<string>();
+  /** The questions above open texts, by the query of their addresses. */
+  readonly #questions = new Map<string, Question>();
+
+  constructor(server: Server, feed: ChangeFeed) {
+    this.#server = server;
+    this.#subscriptions = [
+      vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
+      vscode.workspace.registerTextDocumentContentProvider(STATE_SCHEME, this),
+      vscode.languages.registerDocumentLinkProvider({ scheme: SCHEME }, this),
+      vscode.languages.registerCodeLensProvider({ scheme: SCHEME }, this),
+      // A change of the language closes a document and opens it again.
+      vscode.workspace.onDidCloseTextDocument((closed) => {
+        setTimeout(
+          () => closed.isClosed && this.#isShut(closed.uri) && this.answer(closed.uri, false),
+          500,
+        );
+      }),
+      // The editor itself opens what a link leads to.
+      vscode.workspace.onDidOpenTextDocument((document) => wrap(document).catch(() => {})),
+      feed.onDidChange((changes) => this.#refresh(changes)),
+    ];
+  }
+
+  /** Open a document; if one of this session is open under an older name, show that. */
+  async open(document: Document, session: SessionSummary | null): Promise<void> {
+    const query = session?.sessionId ?? "";
+    const there = vscode.workspace.textDocuments.find(
+      ({ uri, isClosed }) =>
+        uri.scheme === SCHEME && uri.authority === document && uri.query === query && !isClosed,
+    );
+    const name = session === null ? "" : fileName(subject(session));
+    const paths = {
+      view: `/${name} – view.txt`,
+      json: `/${name} – checkpoint.json`,
+      losses: `/${name} – losses.txt`,
+      doctor: "/Codex Checkpoints – doctor.txt",
+      digest: `/${name} – digest.txt`,
+    };
+    if (there !== undefined && FIXED.has(document)) {
+      this.#emitter.fire(there.uri);
+    }
+    await show(there?.uri ?? address(document, paths[document], query));
+  }
+
+  /** Open a record by its number, or by the id of a message or a call. */
+  async openRecord(
+    { sessionId }: Pick<SessionSummary, "sessionId">,
+    ref: string,
+    column = vscode.ViewColumn.Active,
+  ): Promise<void> {
+    await show(recalledAt(ref, sessionId), column);
+  }
+
+  /** Open a text that only this window has. */
+  async openText(name: string, text: string): Promise<void> {
+    await show(address("text", `/${name}.txt`, this.#texts.keep(text)));
+  }
+
+  /** The address of a text of a file, or of a part of one, that only this window has. */
+  part(name: string, text: string): vscode.Uri {
+    return address("part", `/${plain(name).replace(/^[\\/]+/, "")}`, this.#texts.keep(text));
+  }
+
+  /**
+   * Show files as diffs in one tab, and behind them other texts if there are any; `of` are the
+   * turns that changed them.
+   */
+  async showFiles(
+    title: string,
+    of: Omit<ShownFile, "uri">,
+    files: readonly FileChange[],
+    ...others: readonly (readonly [vscode.Uri, vscode.Uri, vscode.Uri])[]
+  ): Promise<void> {
+    const diffs = files.map((file) => {
+      const { left, right, isNew } = this.#sides(of, file);
+      return [right, isNew ? undefined : left, file.kind === "deleted" ? undefined : right];
+    });
+    await vscode.commands.executeCommand("vscode.changes", title, [...diffs, ...others]);
+  }
+
+  /** Show a file as a diff; its title says of which turns, and `of` names them. */
+  async showFile(of: Omit<ShownFile, "uri">, file: FileChange, words: string): Promise<void> {
+    const { left, right } = this.#sides(of, file);
+    const name = right.path.replace(/^\//, "");
+    await compare(left, right, harmless(dotted(name, words)));
+  }
+
+  /** The addresses of the two sides of a diff. */
+  #sides(of: Omit<ShownFile, "uri">, file: FileChange) {
+    const { before, after, about } = sidesOf(file);
+    const old = file.movedFrom ?? file.uri; // a moved file comes back to its old place
+    const fragment = shownFileText({ ...of, uri: old });
+    const side = (uri: string, text: string) =>
+      this.part(`${uri}${about}`, text).with({ authority: CHANGED, fragment });
+    return {
+      left: side(old, before),
+      right: side(file.uri, after),
+      isNew: file.kind === "created" && before === "",
+    };
+  }
+
+  /** Open a text with a question above it; true if the user agrees, false if the text is closed. */
+  async ask(name: string, text: string, button: string): Promise<boolean> {
+    const query = this.#texts.keep(text);
+    const answered = new Promise<boolean>((answer) =>
+      this.#questions.set(query, { button, answer }),
+    );
+    setContext("asking", true);
+    await show(address("text", `/${name}.txt`, query));
+    return answered;
+  }
+
+  answer(uri = vscode.window.activeTextEditor?.document.uri, agreed: boolean): void {
+    const question = uri?.scheme === SCHEME ? this.#questions.get(uri.query) : undefined;
+    if (uri !== undefined && question !== undefined) {
+      this.#questions.delete(uri.query);
+      setContext("asking", this.#questions.size > 0);
+      this.#lenses.fire();
+      question.answer(agreed);
+    }
+  }
+
+  #isShut(uri: vscode.Uri): boolean {
+    return vscode.workspace.textDocuments.every((each) => each.uri.toString() !== uri.toString());
+  }
+
+  provideCodeLenses({ uri }: vscode.TextDocument): vscode.CodeLens[] {
+    const question = this.#questions.get(uri.query);
+    const lens = (title: string, command: string) =>
+      new vscode.CodeLens(new vscode.Range(0, 0, 0, 0), {
+        ...{ title, command: `codexCheckpoints.${command}`, arguments: [uri] },
+      });
+    return question === undefined
+      ? []
+      : [lens(`$(check) ${question.button}`, "answerYes"), lens("$(close) Cancel", "answerNo")];
+  }
+
+  async openState(shape: "view" | "json", session: SessionSummary, place: Place): Promise<void> {
+    await show(stateAddress(shape, session, place));
+  }
+
+  /** Compare the views of two states; the title counts the differences. */
+  async compareStates(session: SessionSummary, one: Place, other: Place): Promise<void> {
+    const [left, right] = inOrder(one, other);
+    const { sessionId } = session;
+    const [fromTurnId, turnId] = [left.turnId, right.turnId];
+    const asked = { sessionId, fromTurnId, toTurnId: turnId };
+    const found = await this.#server.request("diff", asked);
+    const title = comparisonTitle(fileName(subject(session)), left, right, found);
+    const before = stateAddress("view", session, left);
+    const after = stateAddress("view", session, right);
+    await Promise.all([opened(before), opened(after)]);
+    const between = { sessionId, turnId, afterTurnId: fromTurnId, uri: null };
+    const files = await changesOf(this.#server, session, between);
+    if (files.length === 0) {
+      await compare(before, after, title);
+    } else {
+      await this.showFiles(title, between, files, [after, before, after]);
+    }
+  }
+
+  /** Compare what the model sees now with what it would see with a digest of this budget. */
+  async compareHistories(session: SessionSummary, budget: number | null): Promise<void> {
+    const name = fileName(subject(session));
+    const now = address("now", `/${name} – now.txt`, session.sessionId);
+    const path = `/${name} – compacted.txt`;
+    const then = address("then", path, session.sessionId, budget === null ? "" : String(budget));
+    // Update both sides if they are open already.
+    this.#emitter.fire(now);
+    this.#emitter.fire(then);
+    await compare(now, then, `${name}: now ↔ compacted`);
+  }
+
+  async provideTextDocumentContent(
+    uri: vscode.Uri,
+    token: vscode.CancellationToken,
+  ): Promise<string> {
+    const key = uri.toString();
+    try {
+      const text = await this.#textOf(uri, token);
+      this.#owed.delete(key);
+      return text;
+    } catch (error) {
+      this.#owed.add(key);
+      return `${plain(errorText(error))}\n`;
+    }
+  }
+
+  /** Link each anchor of a digest to its record. */
+  provideDocumentLinks(document: vscode.TextDocument): vscode.DocumentLink[] {
+    const { authority, query } = document.uri;
+    if (!QUOTING.has(authority)) {
+      return [];
+    }
+    return anchorsIn(document.getText()).map(({ line, from, to, ref }) => {
+      const range = new vscode.Range(line, from, line, to);
+      const link = new vscode.DocumentLink(range, recalledAt(ref, query));
+      link.tooltip = "Show Record";
+      return link;
+    });
+  }
+
+  dispose(): void {
+    vscode.Disposable.from(...this.#subscriptions, this.#emitter, this.#lenses).dispose();
+  }
+
+  async #textOf(uri: vscode.Uri, token: vscode.CancellationToken): Promise<string> {
+    const server = this.#server;
+    const { query: sessionId, fragment } = uri;
+    const state = { sessionId, turnId: fragment === "" ? null : fragment };
+    switch (uri.authority) {
+      case "doctor":
+        return doctorText(await server.request("doctor", {}, token));
+      case "json": {
+        const { text } = await server.request("show", state, token);
+        return `${JSON.stringify(JSON.parse(text), null, 2)}\n`;
+      }
+      case "losses":
+        return lossesText((await server.request("losses", { sessionId }, token)).items);
+      case "digest":
+        return digestText(await server.request("digest", { ...state, tokens: null }, token));
+      case "recalled": {
+        const found = await readRecord(server, sessionId, fragment, token);
+        return found === null ? "" : recalledText(found.record, found.text);
+      }
+      case "part":
+      case CHANGED:
+      case "text": {
+        const gone = "This text was shown once and was not kept. Ask for it again.\n";
+        return this.#texts.text(uri.query) ?? gone;
+      }
+      case "now":
+        return historyText((await server.request("history", { sessionId }, token)).items);
+      case "then": {
+        const how = { strategy: "checkpoint", placement: "manual", force: true, into: "new" };
+        const digestTokens = fragment === "" ? null : Number(fragment);
+        const asked = { sessionId, ...how, digestTokens, workDoneToken: null };
+        const { replacement } = await server.request("compactPreview", asked, token);
+        return historyText(replacement);
+      }
+      default:
+        return (await server.request("view", { ...state, caps: null }, token)).text;
+    }
+  }
+
+  /** Update open documents; without a server they stay as they are. */
+  #refresh(changes: Changes): void {
+    if (this.#server.state.kind !== "ready") {
+      return;
+    }
+    for (const { uri } of vscode.workspace.textDocuments) {
+      const isOurs = uri.scheme === SCHEME || uri.scheme === STATE_SCHEME;
+      const concerns = changes === null || changes.has(uri.query) || uri.authority === "doctor";
+      const mayChange = !FIXED.has(uri.authority) || this.#owed.has(uri.toString());
+      if (isOurs && concerns && mayChange) {
+        this.#emitter.fire(uri);
+      }
+    }
+  }
+}
+
+/** Whether an address is that of a side of a changed file. */
+export function isChangedFile({ scheme, authority }: vscode.Uri): boolean {
+  return scheme === SCHEME && authority === CHANGED;
+}
+
+interface Question {
+  readonly button: string;
+  readonly answer: (agreed: boolean) => void;
+}
+
+function address(authority: string, path: string, query: string, fragment = ""): vscode.Uri {
+  return vscode.Uri.from({ scheme: SCHEME, authority, path, query, fragment });
+}
+
+function recalledAt(ref: string, sessionId: string): vscode.Uri {
+  return address("recalled", `/${fileName(ref)} – record.txt`, sessionId, ref);
+}
+
+function stateAddress(shape: "view" | "json", session: SessionSummary, place: Place): vscode.Uri {
+  const end = shape === "view" ? "view.txt" : "checkpoint.json";
+  const path = `/${fileName(subject(session))} – ${fileName(place.words)} – ${end}`;
+  return address(shape, path, place.sessionId, place.turnId ?? "").with({ scheme: STATE_SCHEME });
+}
+
+async function opened(uri: vscode.Uri): Promise<vscode.TextDocument> {
+  return wrap(await vscode.workspace.openTextDocument(uri));
+}
+
+/** Have a text of long lines wrapped, however it was opened. */
+async function wrap(document: vscode.TextDocument): Promise<vscode.TextDocument> {
+  const { uri, languageId } = document;
+  const isOurs = uri.scheme === SCHEME || uri.scheme === STATE_SCHEME;
+  return isOurs && WRAPPED.has(uri.authority) && languageId !== VIEW_LANGUAGE
+    ? vscode.languages.setTextDocumentLanguage(document, VIEW_LANGUAGE)
+    : document;
+}
+
+async function show(uri: vscode.Uri, viewColumn = vscode.ViewColumn.Active): Promise<void> {
+  await vscode.window.showTextDocument(await opened(uri), { preview: true, viewColumn });
+}
+
+async function compare(left: unknown, right: unknown, title: string): Promise<void> {
+  await vscode.commands.executeCommand("vscode.diff", left, right, title, { preview: true });
+}

@@ -1,0 +1,139 @@
+/** The messages between pages and the editor. */
+
+import { REMEDIES, type Remedy } from "../../client/model/refusals.ts";
+import { type CompactionView, readBudget } from "../../compaction/model/preview.ts";
+import {
+  type Conversation,
+  type PagePlace,
+  type PlanThen,
+  readAction,
+  type SessionView,
+  type TurnAction,
+  type Whole,
+} from "../../page/model/page.ts";
+import { type FilesView, readPaths, readScope, type Scope } from "../../restore/model/files.ts";
+import {
+  type Details,
+  type Preview,
+  type RestoreOptions,
+  readOptions,
+} from "../../restore/model/preview.ts";
+
+/**
+ * An error with the buttons that mend it; `again` means that the page shows nothing current, and
+ * `gone` that its session is not there any more, so that no other button of the page does anything.
+ */
+export interface Trouble {
+  readonly kind: "trouble";
+  readonly sentence: string;
+  readonly again: boolean;
+  readonly gone: boolean;
+  readonly remedies: readonly Remedy[];
+}
+
+export type ToPage =
+  | Preview
+  | FilesView
+  | Details
+  | CompactionView
+  | SessionView
+  | Conversation
+  | Whole
+  | PagePlace
+  | PlanThen
+  | Trouble;
+
+/** What a page says with a word: `ready` when it takes messages. */
+const WORDS = [
+  "ready",
+  "again",
+  "cancel",
+  "undo",
+  "resume",
+  "another",
+  "compact",
+  "diff",
+  "copy",
+  "losses",
+  "search",
+] as const;
+
+/** A message of a page. */
+export type FromPage =
+  | { readonly kind: (typeof WORDS)[number] }
+  | { readonly kind: "turn"; readonly turnId: string; readonly action: TurnAction }
+  | { readonly kind: "conversation"; readonly turnId: string; readonly offset: number }
+  | { readonly kind: "preview"; readonly options: RestoreOptions }
+  | {
+      readonly kind: "restore";
+      readonly options: RestoreOptions;
+      readonly scope: Scope;
+      /** The paths of the chosen files. */
+      readonly files: readonly string[];
+    }
+  | { readonly kind: "budget"; readonly budget: number | null }
+  | { readonly kind: "record" | "whole"; readonly ref: string }
+  | { readonly kind: "link"; readonly address: string }
+  | { readonly kind: "file"; readonly uri: string }
+  | { readonly kind: "change"; readonly uri: string; readonly turnId: string | null }
+  | { readonly kind: "goTo"; readonly sessionId: string }
+  | { readonly kind: "planThen"; readonly turnId: string }
+  | { readonly kind: "remedy"; readonly remedy: Remedy };
+
+/** The ids that a page kept over a reload; null if one is missing. */
+export function readState<K extends string>(
+  value: unknown,
+  names: readonly K[],
+): Readonly<Record<K, string>> | null {
+  const given = Object(value) as Record<K, unknown>;
+  return names.every((name) => typeof given[name] === "string")
+    ? (Object.fromEntries(names.map((name) => [name, given[name]])) as Record<K, string>)
+    : null;
+}
+
+/** Read a message of a page; null if it is not valid. */
+export function fromPage(value: unknown): FromPage | null {
+  const given = Object(value) as Record<string, unknown>;
+  const { kind, options, budget, ref, uri, sessionId, turnId, offset, remedy } = given;
+  const { action: asked, address, scope, files: paths } = given;
+  switch (kind) {
+    case "preview":
+      return { kind, options: readOptions(options) };
+    case "restore":
+      return {
+        ...{ kind, options: readOptions(options) },
+        ...{ scope: readScope(scope), files: readPaths(paths) },
+      };
+    case "budget":
+      return { kind, budget: readBudget(budget) };
+    case "record":
+    case "whole":
+      return typeof ref === "string" ? { kind, ref } : null;
+    case "link":
+      return typeof address === "string" ? { kind, address } : null;
+    case "file":
+      return typeof uri === "string" ? { kind, uri } : null;
+    case "change":
+      return typeof uri === "string" && (turnId === null || typeof turnId === "string")
+        ? { kind, uri, turnId }
+        : null;
+    case "turn": {
+      const action = readAction(asked);
+      return typeof turnId === "string" && action !== null ? { kind, turnId, action } : null;
+    }
+    case "conversation":
+      return typeof turnId === "string" && Number.isInteger(offset)
+        ? { kind, turnId, offset: Number(offset) }
+        : null;
+    case "planThen":
+      return typeof turnId === "string" ? { kind, turnId } : null;
+    case "goTo":
+      return typeof sessionId === "string" ? { kind, sessionId } : null;
+    case "remedy":
+      return Object.hasOwn(REMEDIES, String(remedy)) ? { kind, remedy: remedy as Remedy } : null;
+    default: {
+      const word = WORDS.find((each) => each === kind);
+      return word === undefined ? null : { kind: word };
+    }
+  }
+}

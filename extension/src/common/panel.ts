@@ -1,0 +1,334 @@
+/** Webview pages, each in a tab: they load no foreign content and use no markup from sessions. */
+
+import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import * as vscode from "vscode";
+import { answering, awake } from "../client/client.ts";
+import type { Remedy } from "../client/model/refusals.ts";
+import { whyDown } from "../client/model/status.ts";
+import { codeOf, errorWords, remedied } from "../client/requests.ts";
+import type { Changes } from "../sessions/sessionInView.ts";
+import type { App } from "./app.ts";
+import { type FromPage, fromPage, readState, type ToPage } from "./model/pages.ts";
+import { harmless, plain } from "./model/text.ts";
+
+/** The styles of the pages, one after the other. */
+const STYLES = {
+  preview: ["pages.css"],
+  details: ["pages.css"],
+  compaction: ["pages.css"],
+  session: ["pages.css", "session.css", "conversation.css"],
+} as const;
+
+/** The scripts of the pages, and what the editor calls their tabs. */
+const TYPES = {
+  preview: "codexCheckpoints.restorePreview",
+  details: "codexCheckpoints.restoreDetails",
+  compaction: "codexCheckpoints.compactionPreview",
+  session: "codexCheckpoints.sessionPage",
+} as const;
+
+/** The ids of what a page shows, which it keeps over a reload. */
+export type Ids<K extends string> = Readonly<Record<K, string>>;
+
+/** The tab that a page is made for. */
+export interface Tab<K extends string> {
+  readonly app: App;
+  readonly panel: vscode.WebviewPanel;
+  readonly ids: Ids<K>;
+  /** Load the script of the page; it sends `ready`. */
+  readonly load: () => void;
+  readonly gone: () => void;
+}
+
+export abstract class Page {
+  protected readonly app: App;
+  protected readonly panel: vscode.WebviewPanel;
+  /** Whether the page can do what was refused all the same. */
+  protected readonly canForce: boolean = false;
+  #isGone = false;
+  /** Whether the page shows its session, and what it is sent as soon as it does. */
+  #isFilled = false;
+  #behind: ToPage | null = null;
+  /** The last refusal, which a button of the page may mend. */
+  #refusal: unknown = null;
+
+  constructor({ app, panel, load, gone }: Tab<never>) {
+    this.app = app;
+    this.panel = panel;
+    let wasVisible = panel.visible;
+    const subscriptions = vscode.Disposable.from(
+      panel.webview.onDidReceiveMessage((value: unknown) => void this.#receive(fromPage(value))),
+      app.feed.onDidChange((changes) => this.#follow(changes)),
+      panel.onDidChangeViewState(() => {
+        if (panel.visible && !wasVisible) {
+          void this.changed(); // it was told nothing while it was hidden
+        }
+        wasVisible = panel.visible;
+        if (panel.active) {
+          this.activated();
+        }
+      }),
+    );
+    panel.onDidDispose(() => {
+      this.#isGone = true;
+      this.leave();
+      subscriptions.dispose();
+      gone();
+    });
+    load();
+  }
+
+  /** Show what the session is now. */
+  protected abstract look(): Promise<void>;
+
+  /** Do what a person asked for on the page. */
+  protected abstract handle(message: FromPage): unknown;
+
+  /** Whether a change of sessions may change the page. */
+  protected abstract concerns(changes: ReadonlySet<string>): boolean;
+
+  /** React to a change that concerns the page while it is in sight. */
+  protected changed(): unknown {
+    return this.look();
+  }
+
+  /** The page came to the front. */
+  protected activated(): void {}
+
+  /** The page was closed. */
+  protected leave(): void {}
+
+  protected show(title: string, view: ToPage): void {
+    this.panel.title = title;
+    this.send(view);
+    this.#isFilled = true;
+    if (this.#behind !== null) {
+      this.send(this.#behind);
+      this.#behind = null;
+    }
+  }
+
+  protected send(message: ToPage): void {
+    if (!this.#isGone) {
+      void this.panel.webview.postMessage(message);
+    }
+  }
+
+  /** Send something that only a page that shows its session understands. */
+  sendBehind(message: ToPage): void {
+    if (this.#isFilled) {
+      this.send(message);
+    } else {
+      this.#behind = message;
+    }
+  }
+
+  /** Show an error; `again` means that the page shows nothing current. */
+  protected complain(sentence: string, again: boolean, remedies: readonly Remedy[] = []): void {
+    this.send({ kind: "trouble", sentence: plain(sentence), again, gone: false, remedies });
+  }
+
+  /** Show a refusal with its buttons. */
+  protected refuse(error: unknown, again: boolean): void {
+    this.#refusal = error;
+    const { sentence, remedies } = errorWords(error, this.canForce);
+    if (again && codeOf(error) === "unknown_session") {
+      this.send({ kind: "trouble", sentence, again, gone: true, remedies: [] });
+    } else {
+      this.complain(sentence, again, remedies);
+    }
+  }
+
+  get isVisible(): boolean {
+    return this.panel.visible;
+  }
+
+  get column(): vscode.ViewColumn | undefined {
+    return this.panel.viewColumn;
+  }
+
+  reveal(preserveFocus = false): void {
+    this.panel.reveal(undefined, preserveFocus);
+  }
+
+  close(): void {
+    this.panel.dispose();
+  }
+
+  async #receive(message: FromPage | null): Promise<void> {
+    try {
+      if (message?.kind === "ready") {
+        await this.look();
+      } else if (message?.kind === "again") {
+        await awake(this.app.server);
+        await this.look();
+      } else if (message?.kind === "remedy" && message.remedy !== "force") {
+        await remedied(message.remedy, this.#refusal);
+      } else if (message !== null) {
+        await this.handle(message);
+      }
+    } catch (error) {
+      this.refuse(error, false);
+    }
+  }
+
+  #follow(changes: Changes): void {
+    const { state } = this.app.server;
+    const down = whyDown(state);
+    if (down !== null) {
+      this.complain(down, true);
+    } else if (state.kind === "ready" && this.panel.visible) {
+      if (changes === null || this.concerns(changes)) {
+        void this.changed();
+      }
+    }
+  }
+}
+
+/** A session that Codex writes is read again when it has rested. */
+const RESTED_MS = 1000;
+
+/** A page that is filled by one answer; asked anew, it waits for the older one no longer. */
+export abstract class AnsweredPage extends Page {
+  #resting: NodeJS.Timeout | undefined;
+  #asking = new vscode.CancellationTokenSource();
+
+  /** Ask for what the page shows, and for the title of its tab; null if there is nothing to show. */
+  protected abstract ask(
+    token: vscode.CancellationToken,
+  ): Promise<readonly [title: string, view: ToPage] | null>;
+
+  protected override async look(): Promise<void> {
+    this.#asking.cancel();
+    this.#asking = new vscode.CancellationTokenSource();
+    const { token } = this.#asking;
+    const busy = { location: vscode.ProgressLocation.Window, title: "Reading the session" };
+    try {
+      await answering(this.app.server);
+      const found = await vscode.window.withProgress(busy, () => this.ask(token));
+      if (found !== null && !token.isCancellationRequested) {
+        this.show(...found);
+      }
+    } catch (error) {
+      if (!token.isCancellationRequested) {
+        this.refuse(error, true);
+      }
+    }
+  }
+
+  protected override changed(): void {
+    clearTimeout(this.#resting);
+    this.#resting = setTimeout(() => void this.look(), RESTED_MS);
+  }
+
+  protected override leave(): void {
+    clearTimeout(this.#resting);
+    this.#asking.cancel();
+  }
+}
+
+/** The tabs of one kind; they come back when the window is loaded again. */
+export class Tabs<K extends string, P extends Page> implements vscode.Disposable {
+  readonly #app: App;
+  readonly #folder: string;
+  readonly #name: keyof typeof TYPES;
+  readonly #made: new (
+    tab: Tab<K>,
+  ) => P;
+  readonly #open = new Map<string, P>();
+  readonly #serializer: vscode.Disposable;
+
+  /** `names` are those of the ids that a page keeps. */
+  constructor(
+    app: App,
+    extension: vscode.Uri,
+    name: keyof typeof TYPES,
+    names: readonly K[],
+    made: new (tab: Tab<K>) => P,
+  ) {
+    this.#app = app;
+    this.#folder = join(extension.fsPath, "dist", "webview");
+    this.#name = name;
+    this.#made = made;
+    this.#serializer = vscode.window.registerWebviewPanelSerializer(this.#type, {
+      deserializeWebviewPanel: async (panel, kept: unknown) => {
+        const ids = readState(kept, names);
+        if (ids === null || this.#open.has(keyOf(ids))) {
+          panel.dispose();
+        } else {
+          this.#openIn(panel, ids);
+        }
+      },
+    });
+  }
+
+  /** Show a tab; open one if there is none. `insteadOf` another one it does not take the focus. */
+  open(title: string, ids: Ids<K>, insteadOf?: P, preserveFocus = insteadOf !== undefined): P {
+    const open = this.find(ids);
+    insteadOf?.reveal(true); // a new tab comes beside the one in front
+    open?.reveal(preserveFocus);
+    const place = { viewColumn: insteadOf?.column ?? vscode.ViewColumn.Active, preserveFocus };
+    // What a person did on a page stays while another tab is in front.
+    const looks = { retainContextWhenHidden: true };
+    const made = () => vscode.window.createWebviewPanel(this.#type, harmless(title), place, looks);
+    return open ?? this.#openIn(made(), ids);
+  }
+
+  find(ids: Ids<K>): P | undefined {
+    return this.#open.get(keyOf(ids));
+  }
+
+  dispose(): void {
+    this.#serializer.dispose();
+  }
+
+  get #type(): string {
+    return TYPES[this.#name];
+  }
+
+  #openIn(panel: vscode.WebviewPanel, ids: Ids<K>): P {
+    const { webview } = panel;
+    webview.options = { enableScripts: true, enableForms: true, localResourceRoots: [] };
+    const load = () => {
+      webview.html = html(this.#folder, this.#name);
+    };
+    const gone = () => this.#open.delete(keyOf(ids));
+    const page = new this.#made({ app: this.#app, panel, ids, load, gone });
+    this.#open.set(keyOf(ids), page);
+    return page;
+  }
+}
+
+function keyOf(ids: Ids<string>): string {
+  return Object.values(ids).join(" ");
+}
+
+/** A page with its style and script in it: what it had to fetch would come later than its content. */
+function html(folder: string, name: keyof typeof TYPES): string {
+  const part = (file: string) => readFileSync(join(folder, file), "utf8");
+  const nonce = randomBytes(24).toString("base64url");
+  const policy = [
+    "default-src 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    `style-src 'nonce-${nonce}'`,
+    `script-src 'nonce-${nonce}'`,
+  ].join("; ");
+  const language = vscode.env.language.replace(/[^\w-]/g, "");
+  return `<!DOCTYPE html>
+<html lang="${language}">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style nonce="${nonce}">${STYLES[name].map(part).join("")}</style>
+<title>${name}</title>
+</head>
+<body>
+<main id="page" class="${name}"><p class="quiet" role="status">Reading the session…</p></main>
+<script nonce="${nonce}">${part(`${name}.js`)}</script>
+</body>
+</html>`;
+}

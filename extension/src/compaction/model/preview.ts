@@ -1,0 +1,185 @@
+/** The page that previews a compaction: its parts, and what another budget changes (DIG-9). */
+
+import { MAX_DIGEST } from "../../client/limits.ts";
+import type {
+  Compacted,
+  CompactionContents,
+  DigestLine,
+  SessionDigest,
+} from "../../client/protocol.ts";
+import { counted, listed, tokenCount } from "../../common/model/text.ts";
+import { linesOf, SECTION_NAMES, sectionTitle } from "./sections.ts";
+
+export interface CompactionView {
+  readonly kind: "compaction";
+  readonly sessionId: string;
+  readonly name: string;
+  readonly would: Pick<
+    Compacted,
+    | "tokensBefore"
+    | "tokensBeforeSource"
+    | "tokensAfter"
+    | "tokensBeside"
+    | "bound"
+    | "contextWindow"
+    | "remarkText"
+  >;
+  readonly contents: CompactionContents;
+  /** The digest of the usual budget, which every other is compared with. */
+  readonly usual: SessionDigest;
+}
+
+/** What another budget than the usual one does to a line. */
+export type Fate = "stays" | "comes" | "goes";
+
+export interface Piece {
+  readonly text: string;
+  readonly fate: Fate;
+}
+
+/** What a digest quotes of one record; `ref` and `anchor` are empty for what is counted. */
+export interface Quoted {
+  readonly ref: string;
+  readonly anchor: string;
+  /** Why it stands, where that is not the same for the whole section. */
+  readonly why: string;
+  readonly pieces: readonly Piece[];
+}
+
+export interface Part {
+  readonly section: string;
+  readonly title: string;
+  readonly why: string;
+  readonly tokens: number;
+  /** What the budget changes, and what has no room, in words; empty for nothing. */
+  readonly change: string;
+  readonly left: string;
+  readonly records: readonly Quoted[];
+}
+
+/** A digest by section, with the lines of the usual one that it lacks in their places. */
+export function digestParts(now: SessionDigest, usual: SessionDigest): readonly Part[] {
+  const lines = [...now.lines, ...usual.lines];
+  const found = [...lines.map(({ section }) => section), ...Object.keys(now.left)];
+  return [...new Set([...SECTION_NAMES, ...found])].flatMap((section) => {
+    const of = ({ lines }: SessionDigest) => lines.filter((line) => line.section === section);
+    const left = now.left[section] ?? 0;
+    const [here, there] = [of(now), of(usual)];
+    if (here.length === 0 && there.length === 0 && left === 0) {
+      return [];
+    }
+    const records = compared(recordsOf(there), recordsOf(here));
+    const whys = new Set(records.map(({ why }) => why));
+    const [why = ""] = whys.size === 1 ? whys : [];
+    return {
+      section,
+      title: sectionTitle(section),
+      why,
+      tokens: here.reduce((sum, line) => sum + line.tokens, 0),
+      change: changeText(records),
+      left: left === 0 ? "" : `${linesOf(section, left)} left out`,
+      // Of other sections the title and the lines themselves say why they stand.
+      records:
+        section === "KEY_LINES" && why === ""
+          ? records
+          : records.map((record) => ({ ...record, why: "" })),
+    };
+  });
+}
+
+/** What a digest takes, and what the budget changes, as one sentence or two. */
+export function budgetText(
+  parts: readonly Part[],
+  now: SessionDigest,
+  usual: SessionDigest,
+): string {
+  const records = parts.flatMap((part) => part.records);
+  const all = records.flatMap(({ pieces }) => pieces.filter(({ fate }) => fate !== "goes")).length;
+  const size =
+    now.tokens === 0
+      ? "No digest."
+      : `${tokenCount(now.tokens)} in ${counted(all, "1 line", `${shown(all)} lines`)}.`;
+  if (now.budget === usual.budget) {
+    return `${size} This is the usual budget.`;
+  }
+  const change = changeText(records) || "the same lines";
+  return `${size} Compared with the usual ${tokenCount(usual.budget)}: ${change}.`;
+}
+
+/** How many lines come and go; empty for none. */
+function changeText(records: readonly Quoted[]): string {
+  const pieces = records.flatMap((record) => record.pieces);
+  const count = (wanted: Fate) => pieces.filter(({ fate }) => fate === wanted).length;
+  const [comes, goes] = [count("comes"), count("goes")];
+  return listed(
+    comes === 0 ? "" : counted(comes, "1 line added", `${shown(comes)} lines added`),
+    goes === 0 ? "" : counted(goes, "1 line removed", `${shown(goes)} lines removed`),
+  );
+}
+
+/** The budget of a digest; null, the usual one, for what is none. */
+export function readBudget(value: unknown): number | null {
+  const fits = Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MAX_DIGEST;
+  return fits ? Number(value) : null;
+}
+
+function shown(count: number): string {
+  return count.toLocaleString("en-US");
+}
+
+interface Told {
+  readonly ref: string;
+  readonly anchor: string;
+  readonly whys: Set<string>;
+  readonly texts: string[];
+}
+
+/** The lines by their records, without anchors and split where the quoted text had breaks. */
+function recordsOf(lines: readonly DigestLine[]): ReadonlyMap<string, Told> {
+  const records = new Map<string, Told>();
+  for (const { ref, text, why } of lines) {
+    const [head = "- ", anchor = ""] =
+      (ref === null ? null : /^- ((?:t\d+ )?#\d+) /.exec(text)) ?? [];
+    const key = ref ?? text;
+    const record = records.get(key) ?? { ref: ref ?? "", anchor, whys: new Set(), texts: [] };
+    record.whys.add(why);
+    record.texts.push(...text.slice(head.length).split("\\n"));
+    records.set(key, record);
+  }
+  return records;
+}
+
+function compared(
+  before: ReadonlyMap<string, Told>,
+  now: ReadonlyMap<string, Told>,
+): readonly Quoted[] {
+  return merged([...before.keys()], [...now.keys()]).flatMap(({ text: key }) => {
+    const record = now.get(key) ?? before.get(key);
+    if (record === undefined) {
+      return [];
+    }
+    const { ref, anchor, whys } = record;
+    const pieces = merged(before.get(key)?.texts ?? [], now.get(key)?.texts ?? []);
+    return { ref, anchor, why: [...whys].join(", "), pieces };
+  });
+}
+
+/** Both lists in one, in the order of `now`: what is gone stands behind what it followed. */
+function merged(before: readonly string[], now: readonly string[]): readonly Piece[] {
+  const [had, has] = [new Set(before), new Set(now)];
+  const gone = new Map<string | null, Piece[]>();
+  let place: string | null = null;
+  for (const text of before) {
+    if (has.has(text)) {
+      place = text;
+    } else {
+      gone.set(place, [...(gone.get(place) ?? []), { text, fate: "goes" }]);
+    }
+  }
+  const pieces = [...(gone.get(null) ?? [])];
+  for (const text of now) {
+    pieces.push({ text, fate: had.has(text) ? "stays" : "comes" }, ...(gone.get(text) ?? []));
+    gone.delete(text);
+  }
+  return pieces;
+}

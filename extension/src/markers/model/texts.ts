@@ -1,0 +1,180 @@
+/** Texts about markers, turns and states. */
+
+import { MAX_LABEL } from "../../client/limits.ts";
+import type { Difference, Marker, SessionSummary, TurnEntry } from "../../client/protocol.ts";
+import {
+  type Appearance,
+  age,
+  cut,
+  dotted,
+  fileName,
+  iconless,
+  listed,
+  plain,
+  utcTime,
+} from "../../common/model/text.ts";
+
+export function markerRow(marker: Marker, session: SessionSummary, now: number): Appearance {
+  const label = labelOf(marker);
+  const standing = standingOf(marker, session);
+  const since = age(marker.createdAt, now);
+  const origin = marker.origin === "compaction" ? "before a compaction" : "";
+  return {
+    label: cut(label, 60),
+    description: dotted(standing, origin, since),
+    tooltip: [
+      label,
+      standing,
+      `Made at ${utcTime(plain(marker.createdAt))}`,
+      `Marker: ${plain(marker.checkpointId)}`,
+      `Turn: ${plain(marker.turnId)}`,
+    ].join("\n"),
+    spoken: listed(`marker ${label}`, standing, origin, since),
+    ...looks(marker, session),
+  };
+}
+
+/** The place of a marker: a turn, a rolled back turn, or a turn of the source. */
+export function standingOf(marker: Marker, session: SessionSummary): string {
+  if (marker.sessionId !== session.sessionId) {
+    return "on a turn of the original session";
+  }
+  const number = marker.turnNumber;
+  return number === null ? "its turn was rolled back" : `turn ${number}`;
+}
+
+export function isDetached(marker: Marker, session: SessionSummary): boolean {
+  return marker.detached && marker.sessionId === session.sessionId;
+}
+
+export function labelOf(marker: Marker): string {
+  return plain(marker.label) || "Marker without a label";
+}
+
+function looks(marker: Marker, session: SessionSummary): Pick<Appearance, "icon" | "colour"> {
+  if (marker.sessionId !== session.sessionId) {
+    return { icon: "references", colour: null };
+  }
+  return marker.detached
+    ? { icon: "debug-disconnect", colour: "list.warningForeground" }
+    : { icon: "bookmark", colour: null };
+}
+
+/** A turn to choose. */
+export interface TurnChoice {
+  readonly turn: TurnEntry;
+  readonly label: string;
+  readonly description: string;
+  readonly detail: string;
+}
+
+/** Before the turn `number`: the end of the turn `endOf`. */
+export interface EarlierState {
+  readonly number: number;
+  readonly task: string;
+  readonly endOf: string;
+}
+
+/** The states before some turns, the newest first; none before the first turn. */
+export function statesBefore(
+  numbers: readonly number[],
+  turns: readonly TurnEntry[],
+): readonly EarlierState[] {
+  return numbers
+    .flatMap((number) => {
+      const before = turns.findLast((turn) => turn.number < number);
+      const task = turns.find((turn) => turn.number === number)?.task ?? "";
+      return before === undefined ? [] : [{ number, task, endOf: before.turnId }];
+    })
+    .reverse();
+}
+
+/** The turns of a session, the newest first, each with its markers. */
+export function turnChoices(
+  turns: readonly TurnEntry[],
+  markers: readonly Marker[],
+  now: number,
+): TurnChoice[] {
+  return turns
+    .map((turn) => {
+      const on = markers.filter(({ turnNumber }) => turnNumber === turn.number);
+      const words = cut(plain(turn.task ?? ""), 100) || "No message";
+      const labels = on.map((marker) => `“${iconless(cut(labelOf(marker), 60))}”`);
+      return {
+        turn,
+        label: iconless(`${turn.number}  ${words}`),
+        description: dotted(
+          age(turn.startedAt, now),
+          turn.aborted ? "interrupted" : "",
+          turn.ended ? "" : "has not ended",
+        ),
+        detail: labels.length === 0 ? "" : `Marked: ${labels.join(", ")}`,
+      };
+    })
+    .reverse();
+}
+
+/** The reason if a text cannot be a label; else null. */
+export function labelProblem(text: string): string | null {
+  if (plain(text) === "") {
+    return "Enter a text.";
+  }
+  return [...text.trim()].length > MAX_LABEL ? `${MAX_LABEL} characters at most.` : null;
+}
+
+/** A state: a session at the end of a turn, or as it is now. */
+export interface Place {
+  readonly sessionId: string;
+  readonly turnId: string | null;
+  readonly number: number | null;
+  readonly words: string;
+}
+
+export function placeNow(sessionId: string, words: string): Place {
+  return { sessionId, turnId: null, number: null, words };
+}
+
+export function placeOfTurn(
+  sessionId: string,
+  { turnId, number }: { readonly turnId: string; readonly number: number },
+): Place {
+  return { sessionId, turnId, number, words: `turn ${number}` };
+}
+
+export function placeOfMarker(marker: Marker): Place {
+  const { sessionId, turnId, turnNumber: number } = marker;
+  return { sessionId, turnId, number, words: fileName(labelOf(marker)) };
+}
+
+/** Two states, the earlier one first if that is known. */
+export function inOrder(one: Place, other: Place): readonly [Place, Place] {
+  const isLater =
+    one.turnId === null ||
+    (one.number !== null && other.number !== null && one.number > other.number);
+  return isLater && other.turnId !== null ? [other, one] : [one, other];
+}
+
+/** The title of a comparison: `Fix the login: turn 1 ↔ now · plan 2 · files 1`. */
+export function comparisonTitle(
+  name: string,
+  left: Place,
+  right: Place,
+  found: Difference | null,
+): string {
+  const title = `${name}: ${cut(left.words, 40)} ↔ ${cut(right.words, 40)}`;
+  return dotted(title, found === null ? "" : differenceWords(found));
+}
+
+/** The number of differences of each kind. */
+export function differenceWords(found: Difference): string {
+  const { task, plan, planReordered, decisions, facts, artifacts } = found;
+  const steps = plan.length > 0 ? `plan ${plan.length}` : "";
+  const words = dotted(
+    task === null ? "" : "task",
+    steps || (planReordered ? "order of the plan" : ""),
+    decisions.length === 0 ? "" : `decisions ${decisions.length}`,
+    facts.length === 0 ? "" : `facts ${facts.length}`,
+    artifacts.length === 0 ? "" : `artifacts ${artifacts.length}`,
+  );
+  return words || "no differences";
+}

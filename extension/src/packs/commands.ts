@@ -1,0 +1,86 @@
+/** Exports a session to a pack file, and imports a pack after a preview. */
+
+import { homedir } from "node:os";
+import { join } from "node:path";
+import * as vscode from "vscode";
+import type { SessionSummary } from "../client/protocol.ts";
+import { attempt, longRequest } from "../client/requests.ts";
+import { workspacePaths } from "../client/settings.ts";
+import { type App, type Commands, onSession } from "../common/app.ts";
+import { inform } from "../common/messages.ts";
+import { harmless, plain } from "../common/model/text.ts";
+import { openCodex } from "../common/terminal.ts";
+import { countWords, importText, packName } from "./model/texts.ts";
+
+const FILTERS = { "Checkpoint packs": ["json"] };
+
+export function packCommands(app: App): Commands {
+  return {
+    exportSession: onSession(app, (session) => exportPack(app, session)),
+    importSession: () => attempt(() => importPack(app)),
+  };
+}
+
+async function exportPack({ server }: App, session: SessionSummary): Promise<void> {
+  const name = packName(session);
+  const target = await vscode.window.showSaveDialog({
+    title: "Export What This Session Knows",
+    filters: FILTERS,
+    // Not in the folder of the session: a pack does not belong into a repository.
+    defaultUri: vscode.Uri.file(join(homedir(), name)),
+  });
+  if (target === undefined) {
+    return;
+  }
+  // The dialog has asked whether to replace a file.
+  const asked = { sessionId: session.sessionId, file: target.fsPath, force: true, dryRun: false };
+  const done = await longRequest(server, "Exporting", "export", asked);
+  if (done !== undefined) {
+    const sentence = `Exported: ${countWords(done.counts)}. It holds nothing of the conversation.`;
+    const left = done.leftBehind.map(({ message }) => harmless(message));
+    await inform([sentence, ...left].join(" "));
+  }
+}
+
+/** Ask for a pack and a folder, show the preview, and create a session. */
+async function importPack({ server, documents }: App): Promise<void> {
+  const title = "Import a Checkpoint Pack";
+  const [pack] = (await vscode.window.showOpenDialog({ title, filters: FILTERS })) ?? [];
+  const cwd = pack && (await askFolder());
+  if (pack === undefined || cwd === undefined) {
+    return;
+  }
+  const asked = { file: pack.fsPath, cwd };
+  const first = { ...asked, dryRun: true };
+  const would = await longRequest(server, "Reading the pack", "import", first);
+  if (would === undefined) {
+    return;
+  }
+  const question = `Import this pack as a new session for ${plain(cwd)}?`;
+  const detail = "It was made elsewhere. Below is everything that a model will be told.";
+  if (
+    !(await documents.ask("Import", `${question}\n${detail}\n\n${importText(would)}`, "Import"))
+  ) {
+    return;
+  }
+  const done = await longRequest(server, "Importing", "import", { ...asked, dryRun: false });
+  if (done !== undefined) {
+    await inform(`Imported: ${countWords(done.counts)}.`, {
+      "Resume in Terminal": () => done.sessionId && openCodex(done.sessionId, done.cwd),
+    });
+  }
+}
+
+/** The folder of the window; ask if there are several or none. */
+async function askFolder(): Promise<string | undefined> {
+  const paths = await workspacePaths();
+  const title = "Which folder is the session for?";
+  if (paths.length > 1) {
+    return vscode.window.showQuickPick([...paths], { title });
+  }
+  if (paths[0] !== undefined) {
+    return paths[0];
+  }
+  const options = { title, canSelectFiles: false, canSelectFolders: true };
+  return (await vscode.window.showOpenDialog(options))?.[0]?.fsPath;
+}

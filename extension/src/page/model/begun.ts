@@ -1,0 +1,37 @@
+/** A session that another one was made into, and that has no turn of its own yet. */
+
+import type { Branches, SessionSummary, Window } from "../../client/protocol.ts";
+import { madeWords, titleOf } from "../../sessions/model/branches.ts";
+
+/** How full the source was and how full this session is, and where it came from. */
+export interface Begun {
+  readonly sourceId: string;
+  /** Empty where the source is no longer there. */
+  readonly source: string;
+  /** How it was made: `Compacted`. */
+  readonly made: string;
+  readonly before: number | null;
+  readonly after: number | null;
+  readonly isEstimate: boolean;
+}
+
+/** Null for a session that was not made from another one. */
+export function begunFrom(
+  { contextTokens, contextTokensSource }: SessionSummary,
+  { source }: Branches,
+  windows: readonly Window[],
+): Begun | null {
+  if (source === null) {
+    return null;
+  }
+  const made = madeWords(source.kind, source.mode);
+  const opened = windows.findLast(({ tokensBefore }) => tokensBefore !== null);
+  return {
+    sourceId: source.sessionId,
+    source: source.available ? titleOf(source.title, source.sessionId) : "",
+    made: `${made.charAt(0).toUpperCase()}${made.slice(1)}`,
+    before: source.kind === "compaction" ? (opened?.tokensBefore ?? null) : null,
+    after: contextTokens ?? opened?.tokensAfter ?? null,
+    isEstimate: contextTokensSource === "estimated",
+  };
+}

@@ -1,0 +1,110 @@
+/** The lineage of a session as lines on one time axis (PAG-3). */
+
+import type { Lineage } from "../../client/protocol.ts";
+import { countedIfAny, cut, dotted } from "../../common/model/text.ts";
+import { madeWords, standingOf, titleOf, turnWords } from "../../sessions/model/branches.ts";
+
+/** The lines, when the axis begins and ends, and what is not among them, in words. */
+export interface LineagePicture {
+  readonly rows: readonly LineageRow[];
+  readonly began: string | null;
+  readonly ended: string | null;
+  readonly left: string;
+}
+
+/** A session of the tree; `from` and `to` are shares of the axis. */
+export interface LineageRow {
+  readonly id: string;
+  readonly name: string;
+  /** How it was made, and at which place of the one that it came from. */
+  readonly made: string;
+  readonly source: string;
+  readonly at: string | null;
+  readonly standing: string;
+  /** The row of the session that it came from; null for the first one. */
+  readonly parent: number | null;
+  readonly kind: string;
+  readonly from: number;
+  readonly to: number;
+  readonly isHere: boolean;
+  /** False for what cannot be shown. */
+  readonly opens: boolean;
+  readonly isThere: boolean;
+}
+
+/** The most rows of the picture; the one that is shown is always among them. */
+const MOST_ROWS = 60;
+
+export function lineagePicture(lineage: Lineage): LineagePicture {
+  const titles = new Map(lineage.nodes.map((node) => [node.id, titleOf(node.title, node.id)]));
+  const begins = new Map<string, number>();
+  const spans = lineage.nodes.map(({ id, link, windows, updatedAt }) => {
+    const above = link === null ? Number.NaN : (begins.get(link.parent) ?? Number.NaN);
+    const begin = firstTime(link?.at, windows[0]?.openedAt) ?? above;
+    begins.set(id, begin);
+    return [begin, Math.max(begin, firstTime(updatedAt) ?? begin)] as const;
+  });
+  const axis = axisOf(spans.flat());
+  const shown = lineage.nodes
+    .map((node, at) => ({ node, at }))
+    .filter(({ node }, at) => at < MOST_ROWS || node.id === lineage.sessionId);
+  const places = new Map(shown.map(({ node }, place) => [node.id, place]));
+  const rows = shown.map(({ node, at }) => {
+    const { id, link, available } = node;
+    const [begin = Number.NaN, end = Number.NaN] = spans[at] ?? [];
+    const isHere = id === lineage.sessionId;
+    return {
+      id,
+      name: cut(titles.get(id) ?? "", 48),
+      made:
+        link === null ? "the original session" : `${madeWords(link.kind, null)}${turnWords(link)}`,
+      source: link === null ? "" : (titles.get(link.parent) ?? ""),
+      at: link?.at ?? null,
+      standing: dotted(isHere ? "this session" : "", standingOf(node)),
+      parent: link === null ? null : (places.get(link.parent) ?? null),
+      kind: link?.kind ?? "",
+      from: axis.get(begin) ?? 0,
+      to: axis.get(end) ?? 0,
+      isHere,
+      opens: available && link?.kind !== "revert",
+      isThere: available,
+    };
+  });
+  const [first, last] = [axis.keys().next().value, [...axis.keys()].at(-1)];
+  const stamp = (time: number | undefined) =>
+    time === undefined ? null : new Date(time).toISOString();
+  return { rows, began: stamp(first), ended: stamp(last), left: leftWords(lineage, rows.length) };
+}
+
+/** How far times that nearly meet keep apart, where a pause of `2 ** APART` minutes is as wide. */
+const APART = 4;
+
+/**
+ * The share of the axis at which each of these times stands, in their order.
+ *
+ * Times keep apart, and long pauses are shortened: a day after a busy minute would leave the minute
+ * one point.
+ */
+function axisOf(times: readonly number[]): ReadonlyMap<number, number> {
+  const known = [...new Set(times.filter((time) => !Number.isNaN(time)))].sort((a, b) => a - b);
+  let at = 0;
+  const places = known.map((time, place) => {
+    at += place === 0 ? 0 : APART + Math.log2(1 + (time - (known[place - 1] ?? time)) / 60_000);
+    return [time, at] as const;
+  });
+  return new Map(places.map(([time, place]) => [time, at === 0 ? 0 : place / at]));
+}
+
+function leftWords({ nodes, omitted, circles }: Lineage, shown: number): string {
+  const more = nodes.length - shown + omitted;
+  const round = circles.length;
+  return dotted(
+    countedIfAny(more, "1 more session", `${more} more sessions`),
+    countedIfAny(round, "1 link leads in a circle", `${round} links lead in circles`),
+  );
+}
+
+function firstTime(...stamps: readonly (string | null | undefined)[]): number | null {
+  const times = stamps.map((stamp) => Date.parse(stamp ?? ""));
+  return times.find((time) => !Number.isNaN(time)) ?? null;
+}

@@ -1,0 +1,357 @@
+/** The session page: one tab for a session, which follows it while Codex writes it (PAG-4). */
+
+import * as vscode from "vscode";
+import { type Checkpoint, checkpointNodes } from "../checkpoint/model/rows.ts";
+import { answering } from "../client/client.ts";
+import { OneAtATime } from "../client/model/status.ts";
+import type { Loss, SessionSummary, TurnEntry } from "../client/protocol.ts";
+import { type App, type Commands, onSession } from "../common/app.ts";
+import { openLink } from "../common/links.ts";
+import { runCommand } from "../common/messages.ts";
+import { unpacked } from "../common/model/documents.ts";
+import type { FromPage } from "../common/model/pages.ts";
+import { cut, dotted, folderName, plain, subject } from "../common/model/text.ts";
+import { Page, type Tab, Tabs } from "../common/panel.ts";
+import { readRecord } from "../common/records.ts";
+import { resume } from "../compaction/commands.ts";
+import { onTurn } from "../markers/commands.ts";
+import { labelOf } from "../markers/model/texts.ts";
+import { titleOf } from "../sessions/model/branches.ts";
+import { showChange } from "./changes.ts";
+import { begunFrom } from "./model/begun.ts";
+import { lineagePicture } from "./model/lineage.ts";
+import { keptLists, pageEvent, pageRows, type SessionView } from "./model/page.ts";
+
+/** A session that Codex writes is asked for at most so often. */
+const PAUSE_MS = 150;
+
+/** What takes long is asked for again after a pause of so many times as long. */
+const PAUSE_TIMES = 10;
+
+/** The session pages of this window, one for a session. */
+export class SessionPages extends Tabs<"sessionId", SessionPage> {
+  /** The session whose page the next preview replaces. */
+  #previewed: string | null = null;
+
+  constructor(app: App, extension: vscode.Uri) {
+    super(app, extension, "session", ["sessionId"], SessionPage);
+  }
+
+  show(session: SessionSummary, insteadOf?: SessionPage): SessionPage {
+    const { sessionId } = session;
+    if (sessionId === this.#previewed) {
+      this.#previewed = null;
+    }
+    return this.open(cut(subject(session), 40), { sessionId }, insteadOf);
+  }
+
+  /** Show a session in the place of the last preview; the focus stays where it is if asked to. */
+  preview(session: SessionSummary, preserveFocus = true): SessionPage {
+    const { sessionId } = session;
+    if (this.find({ sessionId }) !== undefined) {
+      return this.open("", { sessionId }, undefined, preserveFocus);
+    }
+    const before = this.#previewed === null ? undefined : this.find({ sessionId: this.#previewed });
+    const page = this.open(cut(subject(session), 40), { sessionId }, before, preserveFocus);
+    this.#previewed = sessionId;
+    before?.close();
+    return page;
+  }
+
+  /** Let the preview, if it is in sight, show this session. */
+  follow(session: SessionSummary): void {
+    const before = this.#previewed === null ? undefined : this.find({ sessionId: this.#previewed });
+    if (before?.isVisible) {
+      this.preview(session);
+    }
+  }
+
+  /** Put the page of a session where that of another one is, if that is open. */
+  replace(sessionId: string, by: SessionSummary): void {
+    const before = this.find({ sessionId });
+    if (before !== undefined) {
+      this.show(by, before);
+      before.close();
+    }
+  }
+}
+
+/** A second click on a row within this time makes both a double click. */
+const DOUBLE_MS = 500;
+
+export function sessionPageCommands(app: App): Commands {
+  let clicked = { id: "", at: 0 };
+  let enteredAt = 0;
+  return {
+    openSessionPage: onSession(app, async (session) => {
+      app.pages.show(session);
+    }),
+    openTranscript: onSession(app, async (session) => {
+      app.pages.show(session).sendBehind({ kind: "place", turn: null, seq: null, found: null });
+    }),
+    // The editor selects the row with the focus, and then runs what a click on it does.
+    openRow: async () => {
+      enteredAt = Date.now();
+      await vscode.commands.executeCommand("list.select");
+    },
+    // A click previews a session; a double click or Enter opens it.
+    clickSession: (session: SessionSummary) => {
+      const { sessionId: id } = session;
+      const at = Date.now();
+      const isSecond = clicked.id === id && at - clicked.at < DOUBLE_MS;
+      clicked = { id: isSecond ? "" : id, at };
+      app.following.choose(session);
+      if (isSecond || at - enteredAt < DOUBLE_MS) {
+        app.pages.show(session);
+      } else {
+        app.pages.preview(session);
+      }
+    },
+  };
+}
+
+/** What is asked for last; meanwhile the page shows what it was before. */
+type Below = Pick<SessionView, "digest" | "files" | "lineage"> & {
+  readonly losses: readonly Loss[] | null;
+};
+
+class SessionPage extends Page {
+  readonly #sessionId: string;
+  /** The digest of a long session takes seconds, and the picture follows meanwhile. */
+  readonly #picture = new OneAtATime(() => this.#load());
+  readonly #rest = new OneAtATime(() => this.#loadBelow());
+  /** A session that changes for the first time may be a new branch of this one. */
+  readonly #others = new Set<string>();
+  #waiting: NodeJS.Timeout | undefined;
+  #askingBelow = new vscode.CancellationTokenSource();
+  #session: SessionSummary | null = null;
+  #view: ((below: Below) => SessionView) | null = null;
+  #below: Below = { digest: null, files: null, lineage: null, losses: null };
+  #turns: readonly TurnEntry[] = [];
+  /** What the turns did, as of now and as of the files that are shown. */
+  #done = { now: "", shown: "" };
+  /** The changed files are asked for again at this time; it takes long in a long session. */
+  #filesDue = 0;
+  #later: NodeJS.Timeout | undefined;
+
+  constructor(tab: Tab<"sessionId">) {
+    super(tab);
+    this.#sessionId = tab.ids.sessionId;
+  }
+
+  protected concerns(changes: ReadonlySet<string>): boolean {
+    const isNew = [...changes].some((id) => !this.#others.has(id));
+    for (const id of changes) {
+      this.#others.add(id);
+    }
+    return isNew || changes.has(this.#sessionId);
+  }
+
+  protected override changed(): void {
+    this.#waiting ??= setTimeout(() => {
+      this.#waiting = undefined;
+      void this.look();
+    }, PAUSE_MS);
+  }
+
+  protected override look(): Promise<void> {
+    return this.#picture.run();
+  }
+
+  /** The list and the checkpoint show the session of the page in front. */
+  protected override activated(): void {
+    if (this.#session !== null && this.panel.active) {
+      this.app.following.choose(this.#session);
+    }
+  }
+
+  protected override leave(): void {
+    this.#askingBelow.cancel();
+    clearTimeout(this.#waiting);
+    clearTimeout(this.#later);
+  }
+
+  protected async handle(message: FromPage): Promise<unknown> {
+    const session = this.#session;
+    if (session === null) {
+      return;
+    }
+    const { documents } = this.app;
+    const { sessionId } = session;
+    switch (message.kind) {
+      case "record":
+        return documents.openRecord(session, message.ref, vscode.ViewColumn.Beside);
+      case "conversation":
+        return this.#converse(message);
+      case "turn":
+        return onTurn(this.app, session, message.turnId, message.action);
+      case "change": {
+        const turn = this.#turns.find(({ turnId }) => turnId === message.turnId) ?? null;
+        return showChange(this.app, session, message.uri, turn);
+      }
+      case "planThen":
+        return this.#readPlan(message.turnId);
+      case "link":
+        return openLink(session, message.address);
+      case "whole":
+        return this.#readWhole(message.ref);
+      case "losses":
+        return documents.open("losses", session);
+      case "resume":
+        return resume(this.app, session);
+      case "compact":
+        return runCommand("compactSession", { sessionId });
+      case "search":
+        return runCommand("searchInSession", { sessionId });
+      case "goTo":
+        return runCommand("openSessionPage", { sessionId: message.sessionId });
+      default:
+        return undefined;
+    }
+  }
+
+  async #load(): Promise<void> {
+    try {
+      await answering(this.app.server);
+      const isFirst = this.#session === null;
+      this.#view = await this.#askView();
+      if (isFirst) {
+        this.activated();
+      }
+      this.#showAll();
+      void this.#rest.run();
+    } catch (error) {
+      this.refuse(error, true);
+    }
+  }
+
+  /** Ask for what stands below the picture, as long as it is in sight; show each part as it comes. */
+  async #loadBelow(): Promise<void> {
+    const { server } = this.app;
+    const sessionId = this.#sessionId;
+    this.#askingBelow = new vscode.CancellationTokenSource();
+    const { token } = this.#askingBelow;
+    const part = async <K extends keyof Below>(name: K, asked: Promise<Below[K]>) => {
+      const found = await asked; // the others may come meanwhile
+      this.#below = { ...this.#below, [name]: found };
+      this.#showAll();
+    };
+    const isCompacted = this.#session?.compactions !== 0;
+    const whole = { sessionId, turnId: null, tokens: null };
+    const ask = async () => (await server.request("losses", { sessionId }, token)).items;
+    const tree = async () => lineagePicture(await server.request("lineage", { sessionId }));
+    try {
+      const losses = isCompacted ? ask() : Promise.resolve(null);
+      await Promise.all([part("lineage", tree()), part("losses", losses)]);
+      // Of a long session it takes seconds, and the conversation is asked for meanwhile.
+      await part("digest", server.request("digest", whole, token));
+      if (this.#asksForFiles()) {
+        const start = Date.now();
+        const { now } = this.#done;
+        const asked = { sessionId, turnId: null, afterTurnId: null, uri: null };
+        await part(
+          "files",
+          server.request("changes", { ...asked, texts: false, bases: {} }, token),
+        );
+        this.#done = { ...this.#done, shown: now };
+        this.#filesDue = Date.now() + PAUSE_TIMES * (Date.now() - start);
+      }
+    } catch (error) {
+      if (!token.isCancellationRequested) {
+        this.refuse(error, true);
+      }
+    }
+  }
+
+  /** Whether the changed files are to be asked for now; if only later, they will be. */
+  #asksForFiles(): boolean {
+    const { now, shown } = this.#done;
+    const wait = this.#filesDue - Date.now();
+    clearTimeout(this.#later);
+    if (now !== shown && wait > 0) {
+      this.#later = setTimeout(() => void this.#rest.run(), wait);
+    }
+    return now !== shown && wait <= 0;
+  }
+
+  async #converse({ turnId, offset }: { turnId: string; offset: number }): Promise<void> {
+    const asked = { sessionId: this.#sessionId, turnId, offset };
+    const part = await this.app.server.request("transcript", asked);
+    this.send({ kind: "conversation", offset, part });
+  }
+
+  async #readPlan(turnId: string): Promise<void> {
+    const shown = await this.app.server.request("show", { sessionId: this.#sessionId, turnId });
+    const lists = keptLists(checkpointNodes(JSON.parse(shown.text), shown, []));
+    const plan = lists.find(({ id }) => id === "plan") ?? null;
+    this.send({ kind: "planThen", turnId, plan });
+  }
+
+  async #readWhole(ref: string): Promise<void> {
+    const found = await readRecord(this.app.server, this.#sessionId, ref);
+    if (found !== null) {
+      const { record, text } = found;
+      const shown = record.kind === "output" ? unpacked(text) : text;
+      this.send({ kind: "whole", ref, text: shown, left: record.total - [...text].length });
+    }
+  }
+
+  #showAll(): void {
+    const view = this.#view?.(this.#below);
+    if (view !== undefined) {
+      this.show(cut(view.name, 40), view);
+    }
+  }
+
+  async #askView(): Promise<(below: Below) => SessionView> {
+    const { server } = this.app;
+    const sessionId = this.#sessionId;
+    const [detail, timeline, shown, notes, marks, branches] = await Promise.all([
+      server.request("session", { sessionId }),
+      server.request("timeline", { sessionId }),
+      server.request("show", { sessionId, turnId: null }),
+      server.request("notes", { sessionId }),
+      server.request("marks", { sessionId }),
+      server.request("branches", { sessionId }),
+    ]);
+    const { summary } = detail;
+    const isBegun = timeline.turns.length === 0 && branches.source !== null;
+    const windows = isBegun ? (await server.request("windows", { sessionId })).items : [];
+    const begun = isBegun ? begunFrom(summary, branches, windows) : null;
+    this.#session = summary;
+    this.#turns = detail.turns;
+    const work = timeline.turns.map(({ filesChanged, calls }) => [filesChanged, calls]);
+    this.#done = { ...this.#done, now: JSON.stringify(work) };
+    const checkpoint: Checkpoint = JSON.parse(shown.text);
+    const labels = new Map([
+      ...marks.items.map((marker) => [marker.checkpointId, labelOf(marker)] as const),
+      ...branches.items.map(
+        (branch) => [branch.sessionId, titleOf(branch.title, branch.sessionId)] as const,
+      ),
+    ]);
+    return ({ digest, files, lineage, losses }) => ({
+      kind: "session",
+      sessionId,
+      seq: summary.seq,
+      name: cut(subject(summary), 80),
+      about: dotted(
+        summary.live ? "running" : "",
+        plain(summary.model ?? ""),
+        folderName(plain(summary.cwd ?? "")),
+      ),
+      folder: summary.cwd ?? "",
+      rows: pageRows(timeline.turns, detail.turns, timeline.merged),
+      events: timeline.events.map((event) =>
+        pageEvent(event, labels.get(event.id ?? "") ?? "", losses),
+      ),
+      merged: timeline.merged,
+      window: summary.contextWindow,
+      trigger: summary.contextWindow === null ? null : detail.budget.trigger,
+      digest,
+      files,
+      lineage,
+      kept: keptLists(checkpointNodes(checkpoint, shown, notes.items)),
+      begun,
+    });
+  }
+}

@@ -1,0 +1,71 @@
+/** Rows of files that come back, whose words are the server's, and what a page shows of them. */
+
+import type { RestoredFile, RestoredFiles } from "../../client/protocol.ts";
+import { counted, cut, dotted, iconless, plain } from "../../common/model/text.ts";
+
+/** What a restore brings back. */
+export const SCOPES = ["conversation", "files", "both"] as const;
+export type Scope = (typeof SCOPES)[number];
+
+export const RESTRICTED = "This window is in Restricted Mode: no files are restored.";
+
+/** The files of a restore page; `sentence` is the plan in words, or says why there is none. */
+export interface FilesView {
+  readonly kind: "files";
+  readonly plan: RestoredFiles | null;
+  readonly sentence: string;
+  /** What was done last, and whether that can be undone. */
+  readonly done: RestoredFiles | null;
+  readonly canUndo: boolean;
+}
+
+/** A row of the picker: the name, what is done, how many lines, and the reason. */
+export function rowWords(file: RestoredFile): {
+  readonly label: string;
+  readonly description: string;
+  readonly detail?: string;
+} {
+  const label = iconless(cut(plain(file.path), 120));
+  const description = dotted(plain(file.label), lineCounts(file));
+  return file.why === null
+    ? { label, description }
+    : { label, description, detail: plain(file.why) };
+}
+
+/** How many lines restoring adds and removes: `+2 −1`; empty where it changes none. */
+export function lineCounts({ added, removed }: RestoredFile): string {
+  return added || removed ? `+${added} −${removed}` : "";
+}
+
+export function scopeLabel(scope: Scope): string {
+  return { conversation: "Conversation", files: "Files", both: "Both" }[scope];
+}
+
+/** What a restore does, and what it leaves alone. */
+export function promise(scope: Scope): string {
+  return {
+    conversation:
+      "Your files are not changed. Restore starts a new session, and this one stays as it is.",
+    files:
+      "Only the ticked files are written, and Undo puts them back. The session stays as it is.",
+    both: "Only the ticked files are written, and Undo puts them back. Restore starts a new session, and this one stays as it is.",
+  }[scope];
+}
+
+/** The label of the button that restores. */
+export function restoreLabel(scope: Scope, ticked: number): string {
+  const files = ticked === 0 ? "Files" : counted(ticked, "1 File", `${ticked} Files`);
+  return {
+    conversation: "Restore",
+    files: `Restore ${files}`,
+    both: `Restore with ${files}`,
+  }[scope];
+}
+
+export function readScope(value: unknown): Scope {
+  return SCOPES.find((scope) => scope === value) ?? "conversation";
+}
+
+export function readPaths(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
+}

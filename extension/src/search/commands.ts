@@ -1,0 +1,211 @@
+/** The commands of a search: its text is typed in a box above the view that shows its hits. */
+
+import { isDeepStrictEqual } from "node:util";
+import * as vscode from "vscode";
+import type { SessionSummary } from "../client/protocol.ts";
+import { attempt } from "../client/requests.ts";
+import { pathForSessions, setContext } from "../client/settings.ts";
+import { type App, type Commands, onSession } from "../common/app.ts";
+import { cut, harmless, iconless, plain, subject } from "../common/model/text.ts";
+import {
+  FILE,
+  type HitNode,
+  isEnough,
+  KINDS,
+  type Query,
+  remembered,
+  type SearchNode,
+} from "./model/rows.ts";
+import type { SearchView } from "./view.ts";
+
+/** Where the texts of searches are remembered. */
+const MEMORY = "searches";
+
+export function searchCommands(app: App, view: SearchView, memory: vscode.Memento): Commands {
+  const box = new SearchBox(view, memory);
+  const goOn = async (step: 1 | -1) => {
+    const row = view.revealNext(step);
+    if (row !== null) {
+      await openHit(app, view, row);
+    }
+  };
+  return {
+    searchSessions: () => box.open(null),
+    searchInSession: onSession(app, async (session) => box.open(session)),
+    sessionsOfFile: async (file?: vscode.Uri) => {
+      const meant = file ?? vscode.window.activeTextEditor?.document.uri;
+      if (meant?.scheme === "file") {
+        await view.open();
+        void view.search({ text: await pathForSessions(meant), kinds: [FILE], session: null });
+        view.focusFirst();
+      }
+    },
+    recentSearches: () => box.openRecent(),
+    earlierSearch: () => box.recall(1),
+    laterSearch: () => box.recall(-1),
+    filterHits: () => box.filter(),
+    repeatSearch: () => view.query && view.search(view.query),
+    stopSearch: () => view.stop(),
+    clearSearch: () => view.close(),
+    searchOlder: () => view.searchOlder(),
+    showAllHits: (row: SearchNode) =>
+      attempt(async () => {
+        if (row.kind === "moreHits") {
+          await view.showAll(row.group);
+        }
+      }),
+    openHit: (row: HitNode) => openHit(app, view, row),
+    showHitRecord: ({ sessionId, hit }: HitNode) =>
+      app.documents.openRecord({ sessionId }, `#${hit.seq}`),
+    nextHit: () => goOn(1),
+    previousHit: () => goOn(-1),
+  };
+}
+
+/** Show a hit in the page of its session, or its record where the hit is in no turn. */
+function openHit(app: App, view: SearchView, row: HitNode): Promise<void> {
+  const { sessionId } = row;
+  const { turn, seq, line } = row.hit;
+  view.choose(row);
+  const { text, kinds } = view.shown ?? { text: "", kinds: [FILE] };
+  const found = kinds.includes(FILE) ? null : { text, line };
+  return onSession(app, async (session) => {
+    app.following.choose(session);
+    await (turn === null
+      ? app.documents.openRecord(session, `#${seq}`)
+      : app.pages.preview(session, false).sendBehind({ kind: "place", turn, seq, found }));
+  })({ sessionId });
+}
+
+/** The box in which a text is typed: the view follows it, and earlier texts come back. */
+class SearchBox {
+  readonly #view: SearchView;
+  readonly #memory: vscode.Memento;
+  #box: vscode.InputBox | null = null;
+  #session: Query["session"] = null;
+  #kinds: readonly string[] = [];
+
+  constructor(view: SearchView, memory: vscode.Memento) {
+    this.#view = view;
+    this.#memory = memory;
+  }
+
+  /** Let a text be typed that is searched for in all sessions, or in one. */
+  async open(session: SessionSummary | null): Promise<void> {
+    const shown = this.#view.query;
+    const before = shown === null || shown.kinds.includes(FILE) ? "" : shown.text;
+    const text = selected() || before;
+    await this.#view.open();
+    const box = vscode.window.createInputBox();
+    this.#box = box;
+    this.#session = session && { sessionId: session.sessionId, name: subject(session) };
+    box.title =
+      session === null ? "Search Sessions" : `Search in “${harmless(cut(subject(session), 40))}”`;
+    box.placeholder = "Text that was said, run or printed";
+    box.prompt = "A capital makes case count. ↑ and ↓ bring back recent searches.";
+    box.value = text;
+    box.valueSelection = [0, text.length];
+    box.onDidChangeValue((value) => this.#view.soon(this.#queryFor(value)));
+    box.onDidAccept(() => {
+      const { value } = box;
+      box.hide();
+      this.#accept(value);
+    });
+    box.onDidHide(() => {
+      setContext("searchBox", false);
+      this.#box = null;
+      this.#remember(box.value);
+      box.dispose();
+    });
+    setContext("searchBox", true);
+    box.show();
+    if (!isDeepStrictEqual(this.#queryFor(text), shown)) {
+      this.#view.soon(this.#queryFor(text));
+    }
+  }
+
+  /** Put the text of an earlier search into the box, or of a later one. */
+  recall(step: 1 | -1): void {
+    const texts = this.#texts;
+    const text = texts[texts.indexOf(this.#box?.value ?? "") + step];
+    if (this.#box !== null && text !== undefined) {
+      this.#box.value = text;
+      this.#box.valueSelection = [0, text.length];
+      this.#view.soon(this.#queryFor(text));
+    }
+  }
+
+  /** Let one of the recent searches be chosen, and repeat it in all sessions. */
+  async openRecent(): Promise<void> {
+    const items = this.#texts.map((text) => ({ label: iconless(plain(text)), text }));
+    const placeHolder = items.length === 0 ? "There are no recent searches" : "Search again for";
+    const chosen = await vscode.window.showQuickPick(items, {
+      title: "Recent Searches",
+      placeHolder,
+    });
+    if (chosen !== undefined) {
+      this.#session = null;
+      await this.#show({ text: chosen.text, kinds: this.#kinds, session: null });
+    }
+  }
+
+  /** Let the kinds of hits be chosen. */
+  async filter(): Promise<void> {
+    const items = Object.entries(KINDS).map(([name, { icon, many }]) => ({
+      name,
+      label: many,
+      iconPath: new vscode.ThemeIcon(icon),
+      picked: this.#kinds.length === 0 || this.#kinds.includes(name),
+    }));
+    const title = "Kinds of Hits";
+    const placeHolder = "Show hits of these kinds only";
+    const chosen = await vscode.window.showQuickPick(items, {
+      title,
+      placeHolder,
+      canPickMany: true,
+    });
+    if (chosen !== undefined) {
+      this.#kinds = chosen.length === items.length ? [] : chosen.map(({ name }) => name);
+      const { query } = this.#view;
+      if (query !== null) {
+        await this.#show({ ...query, kinds: this.#kinds });
+      }
+    }
+  }
+
+  #queryFor(text: string): Query {
+    return { text, kinds: this.#kinds, session: this.#session };
+  }
+
+  /** Search for what is in the box, unless that is shown already, and go to the first hit. */
+  #accept(text: string): void {
+    const query = this.#queryFor(text);
+    if (isEnough(text) && !isDeepStrictEqual(query, this.#view.query)) {
+      void this.#view.search(query);
+    }
+    this.#view.focusFirst();
+  }
+
+  async #show(query: Query): Promise<void> {
+    await this.#view.open();
+    void this.#view.search(query);
+    this.#view.focusFirst();
+  }
+
+  get #texts(): readonly string[] {
+    return this.#memory.get<string[]>(MEMORY) ?? [];
+  }
+
+  #remember(text: string): void {
+    if (isEnough(text)) {
+      void this.#memory.update(MEMORY, remembered(this.#texts, text));
+    }
+  }
+}
+
+/** The text that is selected, where it is a part of one line. */
+function selected(): string {
+  const editor = vscode.window.activeTextEditor;
+  const text = editor?.document.getText(editor.selection) ?? "";
+  return text.length > 100 || text.includes("\n") ? "" : text.trim();
+}

@@ -1,0 +1,94 @@
+/** Commands for one session and for the list of sessions. */
+
+import * as vscode from "vscode";
+import { MAX_LABEL } from "../client/limits.ts";
+import type { SessionSummary } from "../client/protocol.ts";
+import { longRequest, showUndoable } from "../client/requests.ts";
+import { setContext } from "../client/settings.ts";
+import { type App, type Commands, onSession } from "../common/app.ts";
+import type { Document } from "../common/documents.ts";
+import { action, askToDo, runCommand, showDone } from "../common/messages.ts";
+import { cut, dotted, plain, subject } from "../common/model/text.ts";
+import { refuseId } from "../common/terminal.ts";
+import { contextWords, type Filter, isFiltered, isPlainId, NO_FILTER } from "./model/rows.ts";
+import type { Group } from "./tree.ts";
+
+export function sessionCommands(app: App): Commands {
+  const { server, tree, following, documents } = app;
+  const showing = (document: Document) =>
+    onSession(app, (session) => documents.open(document, session));
+  const copying = (text: (sessionId: string) => string) =>
+    // Only a plain id may be pasted into a shell.
+    onSession(app, async ({ sessionId }) =>
+      isPlainId(sessionId) ? vscode.env.clipboard.writeText(text(sessionId)) : refuseId(),
+    );
+  const filter = (next: Filter | undefined) => {
+    if (next !== undefined) {
+      tree.filter = next;
+      setContext("filtered", isFiltered(next));
+    }
+  };
+  return {
+    showView: showing("view"),
+    showJson: showing("json"),
+    openDigest: showing("digest"),
+    copySessionId: copying((id) => id),
+    copyResumeCommand: copying((id) => `codex resume ${id}`),
+    renameSession: onSession(app, (session) => rename(app, session)),
+    archiveSession: onSession(app, async (session) => {
+      const { sessionId } = session;
+      const done = await longRequest(server, "Archiving", "archive", { sessionId });
+      if (done !== undefined) {
+        showUndoable(`Archived “${cut(subject(session), 60)}”.`, () => unarchive(app, sessionId));
+      }
+    }),
+    unarchiveSession: onSession(app, ({ sessionId }) => unarchive(app, sessionId)),
+    showActions: onSession(app, showActions),
+    search: async () => filter(await askForSearch(tree.filter)),
+    showArchived: () => filter({ ...tree.filter, archived: true }),
+    clearFilter: () => filter(NO_FILTER),
+    loadMore: (group?: Group) => group && tree.showMore(group),
+    follow: () => following.choose(null),
+  };
+}
+
+async function unarchive({ server }: App, sessionId: string): Promise<void> {
+  if (await longRequest(server, "Unarchiving", "unarchive", { sessionId })) {
+    showDone("Session unarchived");
+  }
+}
+
+/** What is offered behind the status bar. */
+async function showActions(session: SessionSummary): Promise<void> {
+  const { sessionId } = session;
+  const offer = (label: string, icon: string, command: string) =>
+    action(icon, label, () => runCommand(command, { sessionId }));
+  const title = dotted(cut(subject(session), 60), contextWords(session));
+  await askToDo(title, [
+    offer("Resume in Terminal", "terminal", "resumeSession"),
+    offer("Compact Session…", "fold", "compactSession"),
+    offer("Search Sessions…", "search", "searchSessions"),
+    offer("Add Note…", "add", "addNote"),
+    offer("Show Checkpoint", "target", "checkpoint.focus"),
+  ]);
+}
+
+async function rename({ server }: App, { sessionId, title }: SessionSummary): Promise<void> {
+  const name = await vscode.window.showInputBox({
+    title: "Rename Session",
+    prompt: "Leave empty to use the first request as the name.",
+    value: cut(plain(title ?? ""), MAX_LABEL),
+  });
+  if (name !== undefined) {
+    await server.request("rename", { sessionId, name: name.trim() });
+  }
+}
+
+async function askForSearch(filter: Filter): Promise<Filter | undefined> {
+  const search = await vscode.window.showInputBox({
+    title: "Find Session by Name",
+    prompt: "Searches names, last messages, folders and IDs. Leave empty to see all.",
+    value: filter.search,
+  });
+  return search === undefined ? undefined : { ...filter, search: search.trim() };
+}

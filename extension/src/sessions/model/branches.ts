@@ -1,0 +1,92 @@
+/** Rows and words about sources and branches. */
+
+import type { Branch, LineageLink } from "../../client/protocol.ts";
+import {
+  type Appearance,
+  age,
+  cut,
+  dotted,
+  listed,
+  plain,
+  utcTime,
+} from "../../common/model/text.ts";
+
+export type End = "source" | "branch";
+
+/** A row that leads to the source or to a branch. */
+export function branchRow(branch: Branch, end: End, now: number): Appearance {
+  const title = titleOf(branch.title, branch.sessionId);
+  const label = end === "source" ? `Source: ${title}` : `Branch: ${title}`;
+  const made = madeWords(branch.kind, branch.mode);
+  const since = age(branch.at, now);
+  const standing = standingOf(branch);
+  return {
+    label: cut(label, 60),
+    description: dotted(standing, made, since),
+    tooltip: [
+      label,
+      dotted(made, branch.at === null ? "" : utcTime(plain(branch.at))),
+      standing,
+      `Session: ${plain(branch.sessionId)}`,
+    ]
+      .filter((line) => line !== "")
+      .join("\n"),
+    spoken: listed(label, standing, made, since),
+    icon: iconOf(branch, end),
+    colour: null,
+  };
+}
+
+export function madeWords(kind: string, mode: string | null): string {
+  if (kind === "restore" && mode !== null) {
+    return mode === "hard" ? "restored, context reset" : "restored with context";
+  }
+  return MADE[kind] ?? "forked";
+}
+
+const MADE: Readonly<Record<string, string>> = {
+  restore: "restored",
+  compaction: "compacted",
+  import: "imported",
+  revert: "rolled back",
+  subagent: "subagent",
+};
+
+/** Behind which turn of its parent a session begins. */
+export function turnWords({ afterTurn }: LineageLink): string {
+  if (afterTurn === null) {
+    return "";
+  }
+  return afterTurn === 0 ? " before turn 1" : ` after turn ${afterTurn}`;
+}
+
+export function standingOf(session: {
+  readonly available: boolean;
+  readonly archived: boolean;
+  readonly undone: boolean;
+}): string {
+  const undone = session.undone ? "compaction undone" : "";
+  if (!session.available) {
+    return dotted("no longer here", undone);
+  }
+  return dotted(session.archived ? "archived" : "", undone);
+}
+
+/** The title of a session, else the beginning of its id. */
+export function titleOf(title: string | null, id: string): string {
+  return cut(plain(title ?? ""), 160) || short(id);
+}
+
+function short(id: string): string {
+  return plain(id).slice(0, 13);
+}
+
+function iconOf({ kind, available }: Branch, end: End): string {
+  if (!available) {
+    return "circle-slash";
+  }
+  if (end === "source") {
+    return "arrow-up";
+  }
+  return kind === "compaction" ? "fold" : kind === "fork" ? "repo-forked" : "git-branch";
+}

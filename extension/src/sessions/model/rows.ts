@@ -1,0 +1,294 @@
+/** The rows of sessions, filters, and the choice of the session to follow. */
+
+import type { SessionSummary, SessionsParams } from "../../client/protocol.ts";
+import {
+  type Appearance,
+  age,
+  ago,
+  counted,
+  cut,
+  cutToColumns,
+  dotted,
+  isOver,
+  listed,
+  meter,
+  percent,
+  plain,
+  spokenMeter,
+  subject,
+} from "../../common/model/text.ts";
+import { madeWords } from "./branches.ts";
+
+/** The editor cuts what is too long from the right, so a label leaves room for age and meter. */
+const LABEL = 20;
+/** A row below another of the same title is two levels further in. */
+const FURTHER_IN = 16;
+
+/** The row of a session; below another with the same title it shows its last message instead. */
+export function sessionRow(session: SessionSummary, now: number, isAlike = false): Appearance {
+  const about = subject(session);
+  const since = age(session.updatedAt, now);
+  const states = statesOf(session);
+  const last = isAlike && session.task !== session.title ? plain(session.task ?? "") : "";
+  return {
+    label: cutToColumns(last || about, isAlike ? FURTHER_IN : LABEL),
+    description: dotted(since, meter(session)),
+    tooltip: sessionFacts(session, states, now).join("\n"),
+    spoken: listed(about, cut(last, 120), ...states, since, spokenMeter(session)),
+    ...sessionIcon(session),
+  };
+}
+
+/** How a session stands, in words. */
+function statesOf(session: SessionSummary): string[] {
+  const suspect = session.suspectFacts ?? 0;
+  return [
+    session.live ? "running" : "",
+    session.archived ? "archived" : "",
+    sourceWord(session),
+    isBranch(session) || session.madeBy !== null ? madeWords(session.madeBy ?? "fork", null) : "",
+    session.undone ? "compaction undone" : "",
+    session.continuedBy === null ? "" : "continued in a compacted session",
+    plain(session.refused ?? ""),
+    suspect > 0 ? counted(suspect, "1 suspect fact", `${suspect} suspect facts`) : "",
+  ].filter((word) => word !== "");
+}
+
+const BY_PEOPLE: readonly (string | null)[] = [null, "cli", "vscode"];
+
+/** Who began a session, unless it is a person at a terminal or in an editor. */
+function sourceWord({ source, parentSession }: SessionSummary): string {
+  if (BY_PEOPLE.includes(source)) {
+    return parentSession === null ? "" : "subagent";
+  }
+  return source === "unknown" ? "unknown source" : plain(source ?? "");
+}
+
+/** Whether a person types in it: lists show such sessions first, and fold the others away. */
+export function isPersonal(session: SessionSummary): boolean {
+  return !session.background && session.parentSession === null;
+}
+
+function sessionIcon(session: SessionSummary): Pick<Appearance, "icon" | "colour"> {
+  if (session.live) {
+    return { icon: "circle-filled", colour: "charts.green" };
+  }
+  if (session.refused !== null || (session.suspectFacts ?? 0) > 0) {
+    return { icon: "warning", colour: "list.warningForeground" };
+  }
+  if (session.archived) {
+    return { icon: "archive", colour: null };
+  }
+  if (session.parentSession !== null) {
+    return { icon: "type-hierarchy-sub", colour: null };
+  }
+  if (session.background) {
+    return { icon: "server-process", colour: null };
+  }
+  const own = session.madeBy === "import" ? "package" : meterIcon(session);
+  const copy = session.madeBy === "compaction" ? "fold" : "git-branch";
+  return { icon: isBranch(session) ? copy : own, colour: null };
+}
+
+/** How full the context is, in eighths, as an icon; a bubble where that is not known. */
+function meterIcon(session: SessionSummary): string {
+  const share = percent(session);
+  const eighths = Math.min(8, Math.round((share ?? 0) / 12.5));
+  return share === null ? "comment" : `meter-${eighths}${session.nearlyFull ? "-alert" : ""}`;
+}
+
+/** Whether it was made from another session; a subagent is part of its parent. */
+export function isBranch(session: SessionSummary): boolean {
+  return session.forkedFrom !== null && session.parentSession === null;
+}
+
+/** Whether there is something below it; of one that was not read yet, unfolding it tells. */
+export function hasBelow(session: SessionSummary): boolean {
+  const { markers, branches, compactions } = session;
+  return markers > 0 || branches > 0 || compactions !== 0 || isBranch(session);
+}
+
+/** The context value of its row, for the menu conditions in package.json. */
+export function standsFor(session: SessionSummary): string {
+  const words = [
+    session.archived ? "archivedSession" : "session",
+    session.madeBy === null ? "" : "made",
+    session.refused === null ? "" : "refused",
+    isBranch(session) ? "branch" : "",
+    session.branches > 0 ? "source" : "",
+  ];
+  return words.filter((word) => word !== "").join(" ");
+}
+
+function sessionFacts(session: SessionSummary, states: readonly string[], now: number): string[] {
+  const [title, task] = [session.title, session.task].map((text) => cut(plain(text ?? ""), 160));
+  const facts: [string, string | number | null | undefined][] = [
+    ["Last message", title === task ? "" : task],
+    ["State", states.join(", ")],
+    ["Last change", ago(session.updatedAt, now)],
+    ["Context", contextWords(session)],
+    ["Model", plain(session.model ?? "")],
+    ["Folder", plain(session.cwd ?? "")],
+    ["Turns", session.turns],
+    ["Compactions", session.compactions],
+    ["Markers", session.markers],
+    ["Branches", session.branches],
+    ["Session", plain(session.sessionId)],
+    ["Codex", plain(session.cliVersion ?? "")],
+  ];
+  const known = facts.filter(([, value]) => value).map(([name, value]) => `${name}: ${value}`);
+  return [cut(subject(session), 160), ...known];
+}
+
+/** The context in words: `12,410 of 258,400 tokens (4%), as Codex reported`. */
+export function contextWords(session: SessionSummary): string {
+  const { contextTokens, contextWindow, contextTokensSource } = session;
+  if (contextTokens === null) {
+    return "";
+  }
+  const count = (tokens: number) => tokens.toLocaleString("en-US");
+  const most = contextWindow === null ? "" : ` of ${count(contextWindow)}`;
+  const share = isOver(session) ? "over its limit" : `${percent(session)}%`;
+  const known = contextWindow === null ? "" : ` (${share})`;
+  const source = contextTokensSource === "estimated" ? "estimated" : "as Codex reported";
+  return `${count(contextTokens)}${most} tokens${known}, ${source}`;
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** Sessions by day, the newest day first: Today, Yesterday, This Week, Older. */
+export function byDay(sessions: readonly SessionSummary[], now: number) {
+  const midnight = new Date(now).setHours(0, 0, 0, 0);
+  return grouped(sessions, ({ updatedAt }) => {
+    const days = Math.ceil((midnight - Date.parse(updatedAt ?? "")) / DAY_MS);
+    return days <= 0 ? "Today" : days === 1 ? "Yesterday" : days < 7 ? "This Week" : "Older";
+  });
+}
+
+/** Sessions by folder, that of the newest first. */
+export function byFolder(sessions: readonly SessionSummary[]) {
+  // Windows writes the same folder with `\\?\` in front, too.
+  return grouped(sessions, ({ cwd }) => plain((cwd ?? "").replace(/^\\\\\?\\(?=[A-Za-z]:)/, "")));
+}
+
+function grouped(sessions: readonly SessionSummary[], nameOf: (each: SessionSummary) => string) {
+  const groups = new Map<string, SessionSummary[]>();
+  for (const session of sessions) {
+    const name = nameOf(session);
+    groups.set(name, [...(groups.get(name) ?? []), session]);
+  }
+  return groups;
+}
+
+/** Sessions that a list shows, and those that it folds away: without a message, of no person. */
+export function partsOf(sessions: readonly SessionSummary[]) {
+  const background = sessions.filter((each) => each.background);
+  const ofPeople = sessions.filter((each) => !each.background);
+  const wordless = ofPeople.filter(isWordless);
+  return wordless.length > 1
+    ? { people: ofPeople.filter((each) => !isWordless(each)), wordless, background }
+    : { people: ofPeople, wordless: [], background };
+}
+
+/** Whether Codex was started and nobody said anything. */
+function isWordless({ title, task, live }: SessionSummary): boolean {
+  return !live && plain(title ?? "") === "" && plain(task ?? "") === "";
+}
+
+/** From this number on sessions with the same first request are folded: a program made them. */
+const ALIKE = 3;
+
+/** The sessions to show, and behind each the older ones with the same first request. */
+export function folded(sessions: readonly SessionSummary[]) {
+  const isPlain = (each: SessionSummary) => !each.named && !each.live && !isBranch(each);
+  const alike = grouped(sessions.filter(isPlain), (each) => `${each.cwd}\n${subject(each)}`);
+  const behind = new Map<string, readonly SessionSummary[]>();
+  for (const [first, ...rest] of alike.values()) {
+    if (first !== undefined && rest.length + 1 >= ALIKE) {
+      behind.set(first.sessionId, rest);
+    }
+  }
+  const hidden = new Set([...behind.values()].flat());
+  return { shown: sessions.filter((each) => !hidden.has(each)), behind };
+}
+
+/**
+ * Put subagents under their parents, and what was compacted under the session it goes on in;
+ * without that one they are at the top.
+ */
+export function family(sessions: readonly SessionSummary[]) {
+  const byId = new Map(sessions.map((session) => [session.sessionId, session]));
+  const children = new Map<string, SessionSummary[]>();
+  const roots: SessionSummary[] = [];
+  for (const session of sessions) {
+    const parent = above(session);
+    if (parent === null || !byId.has(parent) || isOwnAncestor(session, byId)) {
+      roots.push(session);
+    } else {
+      const siblings = children.get(parent) ?? [];
+      siblings.push(session);
+      children.set(parent, siblings);
+    }
+  }
+  return { roots, children };
+}
+
+/** Without this check a circle of parents would vanish from the tree. */
+function isOwnAncestor(
+  session: SessionSummary,
+  byId: ReadonlyMap<string, SessionSummary>,
+): boolean {
+  const seen = new Set<string>();
+  let next = above(session);
+  while (next !== null && !seen.has(next)) {
+    if (next === session.sessionId) {
+      return true;
+    }
+    seen.add(next);
+    const further = byId.get(next);
+    next = further === undefined ? null : above(further);
+  }
+  return false;
+}
+
+function above({ parentSession, continuedBy }: SessionSummary): string | null {
+  return parentSession ?? continuedBy;
+}
+
+/** The newest running session of a person. */
+export function runningOf(sessions: readonly SessionSummary[]): SessionSummary | null {
+  return sessions.find((each) => each.live && isPersonal(each)) ?? null;
+}
+
+/** The session to follow: the running one, else the newest. */
+export function followedOf(sessions: readonly SessionSummary[]): SessionSummary | null {
+  return runningOf(sessions) ?? sessions.find(isPersonal) ?? sessions[0] ?? null;
+}
+
+/** Whether a session's id can be part of a command line. */
+export function isPlainId(sessionId: string): boolean {
+  return /^[A-Za-z0-9][\w-]*$/.test(sessionId);
+}
+
+export interface Filter {
+  readonly search: string;
+  readonly archived: boolean;
+}
+
+export const NO_FILTER: Filter = { search: "", archived: false };
+
+export function isFiltered(filter: Filter): boolean {
+  return filter.search !== "" || filter.archived;
+}
+
+export function filterText(filter: Filter): string {
+  return dotted(
+    filter.search === "" ? "" : `“${plain(filter.search)}”`,
+    filter.archived ? "archived" : "",
+  );
+}
+
+export function sessionsParams(some: Partial<SessionsParams>): SessionsParams {
+  const all = { archived: false, search: null, limit: null, cursor: null, workDoneToken: null };
+  return { cwd: null, outside: [], read: false, early: false, ...all, ...some };
+}

@@ -1,0 +1,215 @@
+/** The session in view: the chosen one, else the running one of this workspace, else its newest. */
+
+import * as vscode from "vscode";
+import type { Server } from "../client/client.ts";
+import type { ServerState } from "../client/model/status.ts";
+import type { SessionSummary } from "../client/protocol.ts";
+import { codeOf } from "../client/requests.ts";
+import { setContext, workspacePaths } from "../client/settings.ts";
+import { followedOf, isBranch, sessionsParams } from "./model/rows.ts";
+
+const LOOKED_AT = 50;
+
+/** The session in view, and which sessions changed. */
+export interface Followed {
+  readonly session: SessionSummary | null;
+  /** The session that was in view until it was deleted; then there is none in view. */
+  readonly gone: SessionSummary | null;
+  readonly changes: Changes;
+}
+
+export class Following implements vscode.Disposable {
+  readonly #emitter = new vscode.EventEmitter<Followed>();
+  readonly onDidChange = this.#emitter.event;
+  readonly #server: Server;
+  readonly #subscriptions: vscode.Disposable[];
+  #chosen: string | null = null;
+  #current: SessionSummary | null = null;
+  #gone: SessionSummary | null = null;
+  #looking: Promise<void> | null = null;
+  #again: Changes | undefined;
+
+  constructor(server: Server, feed: ChangeFeed) {
+    this.#server = server;
+    this.#subscriptions = [
+      feed.onDidChange((changes) => this.look(changes)),
+      vscode.workspace.onDidChangeWorkspaceFolders(() => this.look(null)),
+    ];
+  }
+
+  get current(): SessionSummary | null {
+    return this.#current;
+  }
+
+  /** Show this session from now on; null returns to the automatic choice. */
+  choose(session: SessionSummary | null): void {
+    this.#chosen = session?.sessionId ?? null;
+    this.#gone = null;
+    if (session !== null) {
+      this.#current = session;
+      this.#publish(null);
+    }
+    // What depends on a session that was given has just been told; only its row may be older.
+    this.look(session === null ? null : new Set());
+  }
+
+  /** Begin anew, as with sessions of another home: what is not there was not deleted. */
+  forget(): void {
+    this.#chosen = null;
+    this.#gone = null;
+    this.#current = null;
+  }
+
+  /** Look again; calls during a look become one further look. */
+  look(changes: Changes): void {
+    if (this.#looking !== null) {
+      const both = this.#again === undefined ? changes : union(this.#again, changes);
+      this.#again = both;
+      return;
+    }
+    this.#looking = this.#look(changes).finally(() => {
+      this.#looking = null;
+      const next = this.#again;
+      this.#again = undefined;
+      if (next !== undefined) {
+        this.look(next);
+      }
+    });
+  }
+
+  dispose(): void {
+    vscode.Disposable.from(...this.#subscriptions, this.#emitter).dispose();
+  }
+
+  async #look(changes: Changes): Promise<void> {
+    if (this.#server.state.kind !== "ready") {
+      this.#publish(null);
+      return;
+    }
+    try {
+      const here = await this.#here();
+      const chosen = this.#chosen;
+      const was = this.#gone ?? this.#current;
+      const id = chosen ?? was?.sessionId ?? null;
+      const found = id === null ? null : await this.#find(id, here);
+      if (this.#chosen !== chosen) {
+        return; // a person chose meanwhile, and the look at that is next
+      }
+      // What was deleted in view is not replaced in silence by another session.
+      this.#gone = found === null ? was : null;
+      const next = this.#gone !== null ? null : chosen !== null ? found : followedOf(here);
+      const isOther = next?.sessionId !== this.#current?.sessionId;
+      this.#current = next;
+      this.#publish(isOther ? null : changes);
+    } catch (error) {
+      this.#server.log.warn(`following: ${error instanceof Error ? error.message : error}`);
+    }
+  }
+
+  #publish(changes: Changes): void {
+    const [session, gone] = [this.#current, this.#gone];
+    setContext("looked", this.#server.state.kind === "ready");
+    setContext("hasSession", session !== null);
+    setContext("gone", gone !== null);
+    setContext("chosen", this.#chosen !== null);
+    setContext("archived", session?.archived === true);
+    setContext("hasSource", session !== null && isBranch(session));
+    setContext("hasBranches", (session?.branches ?? 0) > 0);
+    setContext("made", (session?.madeBy ?? null) !== null);
+    this.#emitter.fire({ session, gone, changes });
+  }
+
+  /** The newest sessions of this workspace's folders; without a folder, of all. */
+  async #here(): Promise<SessionSummary[]> {
+    const paths: readonly (string | null)[] = await workspacePaths();
+    const folders = paths.length === 0 ? [null] : paths;
+    const lists = await Promise.all(
+      folders.map((cwd) =>
+        this.#server.request("sessions", sessionsParams({ cwd, limit: LOOKED_AT })),
+      ),
+    );
+    const all = lists.flatMap((list) => list.items);
+    return lists.length === 1
+      ? all
+      : all.sort((a, b) => ((a.updatedAt ?? "") < (b.updatedAt ?? "") ? 1 : -1));
+  }
+
+  async #find(id: string, here: readonly SessionSummary[]): Promise<SessionSummary | null> {
+    const listed = here.find((session) => session.sessionId === id);
+    if (listed !== undefined) {
+      return listed;
+    }
+    try {
+      return (await this.#server.request("session", { sessionId: id })).summary;
+    } catch (error) {
+      if (codeOf(error) === "unknown_session") {
+        return null;
+      }
+      throw error; // a server that is busy or away takes nothing out of view
+    }
+  }
+}
+
+function union(a: Changes, b: Changes): Changes {
+  return a === null || b === null ? null : new Set([...a, ...b]);
+}
+
+const GATHER_MS = 150;
+
+/** The ids of changed sessions; null if any session may have changed. */
+export type Changes = ReadonlySet<string> | null;
+
+/** Combines changes that come close together into one event; what the server becomes is told at once. */
+export class ChangeFeed implements vscode.Disposable {
+  readonly #emitter = new vscode.EventEmitter<Changes>();
+  readonly onDidChange = this.#emitter.event;
+  readonly #subscriptions: vscode.Disposable[];
+  #gathered: Set<string> | null = new Set();
+  #timer: NodeJS.Timeout | undefined;
+  #lastSeq = 0;
+  #was: ServerState["kind"] | null = null;
+
+  constructor(server: Server) {
+    this.#subscriptions = [
+      server.onDidChangeState(({ kind }) => {
+        this.#lastSeq = 0;
+        this.#gathered = null;
+        kind === this.#was ? this.#soon() : this.#tell();
+        this.#was = kind;
+      }),
+      server.onDidChangeSessions(({ sessionIds, seq }) => {
+        const missed = seq !== this.#lastSeq + 1;
+        this.#lastSeq = seq;
+        if (missed) {
+          this.#gathered = null;
+        }
+        for (const id of sessionIds) {
+          this.#gathered?.add(id);
+        }
+        this.#soon();
+      }),
+    ];
+  }
+
+  everything(): void {
+    this.#gathered = null;
+    this.#soon();
+  }
+
+  dispose(): void {
+    vscode.Disposable.from(...this.#subscriptions, this.#emitter).dispose();
+    clearTimeout(this.#timer);
+  }
+
+  #soon(): void {
+    this.#timer ??= setTimeout(() => this.#tell(), GATHER_MS);
+  }
+
+  #tell(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const changes = this.#gathered;
+    this.#gathered = new Set();
+    this.#emitter.fire(changes);
+  }
+}

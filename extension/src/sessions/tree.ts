@@ -1,0 +1,498 @@
+/** The tree of sessions: those of this workspace by day, then the others by folder. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import * as vscode from "vscode";
+import type { Server } from "../client/client.ts";
+import type { Branch, Marker, SessionSummary, Window } from "../client/protocol.ts";
+import { setContext, workspacePaths } from "../client/settings.ts";
+import { type Appearance, counted, folderName, rowOf } from "../common/model/text.ts";
+import { APART_MS, Tree, treeItem } from "../common/rows.ts";
+import { windowRow } from "../compaction/model/texts.ts";
+import { isDetached, markerRow } from "../markers/model/texts.ts";
+import { branchRow, type End } from "./model/branches.ts";
+import {
+  byDay,
+  byFolder,
+  type Filter,
+  family,
+  filterText,
+  folded,
+  hasBelow,
+  isBranch,
+  isFiltered as isFilteredBy,
+  NO_FILTER,
+  partsOf,
+  sessionRow,
+  sessionsParams,
+  standsFor,
+} from "./model/rows.ts";
+import type { ChangeFeed } from "./sessionInView.ts";
+
+export const SESSIONS_VIEW = "codexCheckpoints.sessions";
+
+const PAGE = 50;
+
+/** How often a row is asked to be selected, until it is. */
+const TRIES = 5;
+
+export class SessionTree extends Tree<SessionNode> {
+  readonly #wanted = new Map<string, number>();
+  /** The shown rows of sessions, and the parent of each row. */
+  readonly #shown = new Map<string, SessionRow>();
+  readonly #above = new WeakMap<SessionNode, SessionNode>();
+  /** The session to select when its row is in sight. */
+  #toSelect: string | null = null;
+  #filter: Filter = NO_FILTER;
+  /** How often the top rows are being loaded. */
+  #asking = 0;
+
+  constructor(server: Server, feed: ChangeFeed) {
+    super(SESSIONS_VIEW, server);
+    this.subscriptions.push(
+      feed.onDidChange(() => this.#waits || this.refresh()),
+      vscode.workspace.onDidChangeWorkspaceFolders(() => this.refresh()),
+    );
+  }
+
+  get filter(): Filter {
+    return this.#filter;
+  }
+
+  set filter(filter: Filter) {
+    this.#filter = filter;
+    this.#wanted.clear();
+    this.view.description = filterText(filter);
+    this.refresh();
+  }
+
+  showMore(group: Group): void {
+    this.#wanted.set(group.id, 2 * group.limit);
+    this.refresh();
+  }
+
+  /** Whether the server still looks at the sessions: it knows the newest of them soon. */
+  get #isEarly(): boolean {
+    return this.server.state.kind === "indexing";
+  }
+
+  /** Whether the newest are shown or asked for, while all will be when the server has looked at them. */
+  get #waits(): boolean {
+    return this.#isEarly && (this.#shown.size > 0 || this.#asking > 0);
+  }
+
+  protected override mayLoad(): boolean {
+    return this.#isEarly || super.mayLoad();
+  }
+
+  /** Select the row of a session; false if there is none. */
+  async reveal(sessionId: string, focus = true): Promise<boolean> {
+    if (!this.#shown.has(sessionId)) {
+      // A new session may not be loaded yet; the editor must not be given older rows then.
+      await this.redraw();
+    }
+    if (!this.#shown.has(sessionId)) {
+      const roots = await this.load(); // groups that were never unfolded are not drawn yet
+      const groups = roots.filter((node) => node.kind === "group" && node.isOpen);
+      await Promise.all(groups.map((group) => this.load(group)));
+    }
+    for (let tries = 0; tries < TRIES; tries++) {
+      const row = this.#shown.get(sessionId);
+      if (row === undefined) {
+        return false;
+      }
+      // The rows may change meanwhile, and the editor may not have drawn this one yet.
+      await this.view.reveal(row, { select: true, focus }).then(undefined, () => {});
+      const [chosen] = this.view.selection;
+      if (chosen?.kind === "session" && chosen.session.sessionId === sessionId) {
+        return true;
+      }
+      await sleep(APART_MS);
+    }
+    return false;
+  }
+
+  /** Select the row of a session as soon as it is in sight; what is folded stays folded. */
+  select(sessionId: string): void {
+    this.#toSelect = sessionId;
+    this.#selectWhenInSight();
+  }
+
+  protected override told(): void {
+    this.#selectWhenInSight();
+  }
+
+  #selectWhenInSight(): void {
+    const sessionId = this.#toSelect;
+    const row = sessionId === null ? undefined : this.#shown.get(sessionId);
+    if (sessionId === null || row === undefined || !this.view.visible) {
+      return;
+    }
+    for (let above = this.getParent(row); above !== undefined; above = this.getParent(above)) {
+      if (!this.isUnfolded(above)) {
+        return;
+      }
+    }
+    this.#toSelect = null;
+    const [chosen] = this.view.selection;
+    // A row below that of the session is as good.
+    if (!(chosen && "session" in chosen && chosen.session.sessionId === sessionId)) {
+      void this.reveal(sessionId, false);
+    }
+  }
+
+  getParent(node: SessionNode): SessionNode | undefined {
+    return this.#above.get(node);
+  }
+
+  protected itemOf(node: SessionNode): vscode.TreeItem {
+    return sessionItem(node);
+  }
+
+  protected override async load(node?: SessionNode): Promise<SessionNode[]> {
+    const isTop = node === undefined;
+    if (isTop) {
+      this.#shown.clear();
+      this.#asking += 1;
+    }
+    const children = await super.load(node);
+    this.#asking -= isTop ? 1 : 0;
+    this.#note(children, node);
+    return children;
+  }
+
+  /** Remember where rows are, also those that are folded. */
+  #note(rows: readonly SessionNode[], above: SessionNode | undefined): void {
+    for (const row of rows) {
+      if (above !== undefined) {
+        this.#above.set(row, above);
+      }
+      if (row.kind === "session") {
+        this.#shown.set(row.session.sessionId, row);
+      }
+      if (row.kind === "session" || row.kind === "fold") {
+        this.#note(row.children, row);
+      }
+    }
+  }
+
+  protected async rows(
+    node: SessionNode | undefined,
+    isNewest: () => boolean,
+  ): Promise<SessionNode[]> {
+    if (node === undefined) {
+      const roots = await this.#roots();
+      if (isNewest()) {
+        const isKnown = roots.length > 0 || this.#isEarly;
+        const reason = isKnown ? "" : await this.#whyEmpty();
+        if (!isNewest()) {
+          return roots;
+        }
+        setContext("empty", reason);
+        const isQuiet = vscode.workspace.isTrusted || roots.length === 0;
+        const restricted = "Restricted Mode: programs named by this folder are not run.";
+        // In an empty tree the message would replace the welcome text, which says the same.
+        this.say(isQuiet ? "" : restricted);
+      }
+      return roots;
+    }
+    if (node.kind === "group") {
+      const below = await this.#below(node);
+      const nothing = { kind: "note", group: node.id, text: "No sessions" } as const;
+      return below.length === 0 ? [nothing] : below;
+    }
+    if (node.kind === "fold") {
+      return [...node.children];
+    }
+    return node.kind === "session" ? this.#belowSession(node) : [];
+  }
+
+  /** The reason, as the conditions of the welcome texts in package.json name it. */
+  async #whyEmpty(): Promise<string> {
+    if (isFilteredBy(this.#filter)) {
+      return "filtered";
+    }
+    const some = sessionsParams({ archived: true, limit: 1 });
+    if ((await this.server.request("sessions", some)).items.length > 0) {
+      return "archived";
+    }
+    const report = await this.server.request("doctor", {});
+    const missing = ["codex_home_missing", "sessions_folder_missing"];
+    return report.findings.some(({ code }) => missing.includes(code)) ? "noFolder" : "noSessions";
+  }
+
+  /** A single folder's days are at the top; several folders have a group each. */
+  async #roots(): Promise<SessionNode[]> {
+    const paths = await workspacePaths();
+    const isFiltered = isFilteredBy(this.#filter);
+    const othersOf = (isOpen: boolean) =>
+      this.#group("others", "Other Folders", null, { without: paths, isOpen });
+    const [first, ...rest] = paths;
+    const others = othersOf(isFiltered);
+    if (rest.length > 0) {
+      const groups = paths.map((path) => this.#group(path, folderName(path), path));
+      return (await this.#isAny(others)) ? [...groups, others] : groups;
+    }
+    const below = await this.#below(this.#group("here", "", first ?? null));
+    if (first === undefined || !(await this.#isAny(others))) {
+      return below;
+    }
+    if (below.length > 0 || isFiltered) {
+      return [...below, others];
+    }
+    // The others are all that there is to see.
+    const text = "No session in this folder yet";
+    return [{ kind: "note", group: "here", text }, othersOf(true)];
+  }
+
+  async #isAny(group: Group): Promise<boolean> {
+    return (await this.#listed({ ...group, limit: 1 })).sessions.length > 0;
+  }
+
+  async #below(group: Group): Promise<SessionNode[]> {
+    const listing = await this.#listed(group);
+    const shown = `${listing.sessions.length}${listing.more ? "+" : ""}`;
+    this.server.log.info(`sessions ${group.id === "others" ? "others" : "here"}: ${shown}`);
+    const nodes = foldsOf(group, listing.sessions);
+    return listing.more ? [...nodes, { kind: "more", group }] : nodes;
+  }
+
+  async #listed(group: Group) {
+    const { search, archived } = this.#filter;
+    const asked = { cwd: group.cwd, outside: group.without, limit: group.limit };
+    const some = { archived, search: search === "" ? null : search, early: this.#isEarly };
+    const page = await this.server.request("sessions", sessionsParams({ ...asked, ...some }));
+    return { sessions: page.items, more: page.nextCursor !== null };
+  }
+
+  /** Source, markers, branches, subagents and windows of a session. */
+  async #belowSession(shown: SessionRow): Promise<SessionNode[]> {
+    const row = await this.#readWhole(shown);
+    const [markers, { source, branches }, windows] = await Promise.all([
+      this.#markers(row),
+      this.#branches(row),
+      this.#windows(row),
+    ]);
+    return [...source, ...markers, ...branches, ...row.children, ...windows];
+  }
+
+  /** The row with all that there is to know; of most sessions only the ends were read before. */
+  async #readWhole(row: SessionRow): Promise<SessionRow> {
+    const { sessionId, seq } = row.session;
+    if (seq !== null) {
+      return row;
+    }
+    const { summary } = await this.server.request("session", { sessionId });
+    return { ...row, session: summary };
+  }
+
+  async #markers({ group, session }: SessionRow): Promise<SessionNode[]> {
+    if (session.markers === 0) {
+      return [];
+    }
+    const { items } = await this.server.request("marks", { sessionId: session.sessionId });
+    return items.map((marker) => ({ kind: "marker", group, session, marker }) as const).reverse();
+  }
+
+  /** Rows for the source and for the branches, the newest first. */
+  async #branches({ group, session }: SessionRow) {
+    const none: { source: SessionNode[]; branches: SessionNode[] } = { source: [], branches: [] };
+    if (session.branches === 0 && !isBranch(session)) {
+      return none;
+    }
+    const { sessionId } = session;
+    const { source, items } = await this.server.request("branches", { sessionId });
+    const rowOf = (branch: Branch, end: End) =>
+      ({ kind: "branch", group, session, branch, end }) as const;
+    return {
+      source: source === null ? [] : [rowOf(source, "source")],
+      branches: items.map((branch) => rowOf(branch, "branch")).reverse(),
+    };
+  }
+
+  async #windows({ group, session }: SessionRow): Promise<SessionNode[]> {
+    if (session.compactions === 0) {
+      return [];
+    }
+    const { items } = await this.server.request("windows", { sessionId: session.sessionId });
+    return items.map((window) => ({ kind: "window", group, session, window }) as const).reverse();
+  }
+
+  #group(id: string, label: string, cwd: string | null, some: Partial<Group> = {}): Group {
+    const limit = this.#wanted.get(id) ?? PAGE;
+    return { kind: "group", id, label, cwd, without: [], isOpen: true, limit, ...some };
+  }
+}
+
+/** A folder's part of the tree, which loads its own pages; `without` lists folders to leave out. */
+export interface Group {
+  readonly kind: "group";
+  readonly id: string;
+  readonly label: string;
+  readonly cwd: string | null;
+  readonly without: readonly string[];
+  readonly isOpen: boolean;
+  readonly limit: number;
+}
+
+export interface SessionRow {
+  readonly kind: "session";
+  readonly group: string;
+  readonly session: SessionSummary;
+  readonly isAlike: boolean;
+  readonly children: readonly SessionNode[];
+}
+
+/** Sessions that belong together: of one day, of one folder, or with the same first request. */
+interface Fold {
+  readonly kind: "fold";
+  readonly id: string;
+  readonly label: string;
+  readonly description: string;
+  readonly icon: string;
+  readonly isOpen: boolean;
+  readonly children: readonly SessionNode[];
+}
+
+/** A row below the row of `session`. */
+interface Below<K extends string> {
+  readonly kind: K;
+  readonly group: string;
+  readonly session: SessionSummary;
+}
+
+export type SessionNode =
+  | Group
+  | Fold
+  | SessionRow
+  | (Below<"marker"> & { readonly marker: Marker })
+  | (Below<"branch"> & { readonly branch: Branch; readonly end: End })
+  | (Below<"window"> & { readonly window: Window })
+  | { readonly kind: "more"; readonly group: Group }
+  | { readonly kind: "note"; readonly group: string; readonly text: string };
+
+/** Rows for the sessions of a group: by day in a folder that is open, else by folder. */
+function foldsOf(group: Group, sessions: readonly SessionSummary[]): SessionNode[] {
+  const { roots, children } = family(sessions);
+  const { people, wordless, background } = partsOf(roots);
+  const { shown, behind } = folded(people);
+  const rowOf = (session: SessionSummary, isAlike = false): SessionNode => {
+    const below = (children.get(session.sessionId) ?? []).map((each) => rowOf(each));
+    const older = behind.get(session.sessionId) ?? [];
+    const runs: Fold = {
+      kind: "fold",
+      id: `alike/${group.id}/${session.sessionId}`,
+      label: counted(older.length, "1 older session", `${older.length} older sessions`),
+      description: "",
+      icon: "files",
+      isOpen: false,
+      children: older.map((each) => rowOf(each, true)),
+    };
+    const all = older.length === 0 ? below : [...below, runs];
+    return { kind: "session", group: group.id, session, isAlike, children: all };
+  };
+  const apart = (
+    name: string,
+    icon: string,
+    some: readonly SessionSummary[],
+    words: readonly [one: string, many: string],
+  ): Fold[] => {
+    const fold = { kind: "fold", id: `${name}/${group.id}`, description: "", icon } as const;
+    const children = some.map((each) => rowOf(each));
+    const label = counted(some.length, ...words);
+    return some.length === 0 ? [] : [{ ...fold, label, isOpen: false, children }];
+  };
+  const isDay = group.cwd !== null;
+  const parts = isDay ? byDay(shown, Date.now()) : byFolder(shown);
+  // The editor keeps the folding of an id, as above.
+  const isOpen = isDay || group.isOpen;
+  const folds: SessionNode[] = [...parts].map(([name, some]) => ({
+    kind: "fold",
+    id: `part/${group.id}/${isOpen}/${name}`,
+    label: isDay ? name : folderName(name) || "No folder",
+    description: isDay ? "" : name,
+    icon: isDay ? "calendar" : "folder",
+    isOpen,
+    children: some.map((each) => rowOf(each)),
+  }));
+  return [
+    ...folds,
+    ...apart("wordless", "comment", wordless, [
+      "1 session without a message",
+      `${wordless.length} sessions without a message`,
+    ]),
+    ...apart("background", "server-process", background, [
+      "1 background session",
+      `${background.length} background sessions`,
+    ]),
+  ];
+}
+
+export function sessionItem(node: SessionNode): vscode.TreeItem {
+  const { None, Collapsed } = vscode.TreeItemCollapsibleState;
+  switch (node.kind) {
+    case "group": {
+      // The editor keeps the folding of an id, so open and folded groups have different ids.
+      const id = `group/${node.id}/${node.isOpen}`;
+      return plainItem(id, { label: node.label, icon: "folder" }, node.isOpen);
+    }
+    case "fold":
+      return plainItem(node.id, node, node.isOpen);
+    case "session": {
+      const row = sessionRow(node.session, Date.now(), node.isAlike);
+      const id = `${node.group}/${node.session.sessionId}`;
+      const hasMore = node.children.length > 0 || hasBelow(node.session);
+      const item = treeItem(id, row, hasMore ? Collapsed : None);
+      item.contextValue = standsFor(node.session);
+      const command = "codexCheckpoints.clickSession";
+      item.command = { command, title: "Show This Session", arguments: [node.session] };
+      return item;
+    }
+    case "marker": {
+      const { group, session, marker } = node;
+      const row = markerRow(marker, session, Date.now());
+      const item = treeItem(`${group}/${session.sessionId}/marker/${marker.checkpointId}`, row);
+      item.contextValue = isDetached(marker, session) ? "marker detached" : "marker";
+      return item;
+    }
+    case "branch": {
+      const { group, session, branch, end } = node;
+      const row = branchRow(branch, end, Date.now());
+      const item = treeItem(`${group}/${session.sessionId}/${end}/${branch.sessionId}`, row);
+      item.contextValue = branch.kind === "restore" ? `${end} restored` : end;
+      const command = "codexCheckpoints.goToSession";
+      item.command = { command, title: "Go to Session", arguments: [node] };
+      return item;
+    }
+    case "window": {
+      const { group, session, window } = node;
+      const row = windowRow(window, Date.now());
+      const item = treeItem(`${group}/${session.sessionId}/window/${window.number}`, row);
+      item.contextValue = window.compactionId === null || window.undone ? "window" : "window ours";
+      return item;
+    }
+    case "more": {
+      const label = "Load more";
+      const shown = `${node.group.limit} shown`;
+      const row = { label, icon: "ellipsis", description: shown };
+      const item = plainItem(`more/${node.group.id}`, row);
+      const command = "codexCheckpoints.loadMore";
+      item.command = { command, title: label, arguments: [node.group] };
+      return item;
+    }
+    case "note":
+      return plainItem(`note/${node.group}`, { label: node.text, icon: "info" });
+    default:
+      return node satisfies never;
+  }
+}
+
+/** A row that is no session's, whose name says all of it. */
+function plainItem(
+  id: string,
+  some: Pick<Appearance, "label" | "icon"> & { readonly description?: string },
+  isOpen: boolean | null = null,
+): vscode.TreeItem {
+  const { None, Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
+  const row = rowOf({ spoken: some.label, ...some });
+  return treeItem(id, row, isOpen === null ? None : isOpen ? Expanded : Collapsed);
+}

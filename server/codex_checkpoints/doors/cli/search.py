@@ -1,0 +1,78 @@
+"""Runs the command `search`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+import orjson
+
+from codex_checkpoints import wire
+from codex_checkpoints.doors.cli import output
+from codex_checkpoints.doors.cli.commands import (
+    CHOSEN,
+    DONE,
+    JSON,
+    Commands,
+    ask,
+    positive,
+    screen,
+    value,
+)
+from codex_checkpoints.doors.cli.session_scope import Terminal
+from codex_checkpoints.doors.pages import search as texts
+from codex_checkpoints.operations import search
+from codex_checkpoints.service.search import KINDS, SessionHits
+
+_KINDS_OF_HITS = (
+    f"only hits of this kind: {', '.join(KINDS)}; can be repeated; with `file` TEXT is a path, and "
+    "the hits are the turns that read or changed that file"
+)
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    commands.add(
+        "search",
+        _search,
+        value("text", "TEXT", "a text of one line; case counts if it has a capital", nargs="+"),
+        *CHOSEN,
+        value("--limit", "N", "show at most N lines", type=positive),
+        value("--per-session", "N", "show at most N lines of each session", type=positive),
+        value(
+            "--kind",
+            "KIND",
+            _KINDS_OF_HITS,
+            dest="kinds",
+            action="append",
+            default=[],
+            choices=KINDS,
+        ),
+        JSON,
+    )
+
+
+def _search(options: argparse.Namespace, services: Terminal) -> int:
+    count, options.text, options.kinds = 0, " ".join(options.text), tuple(options.kinds)
+
+    def show(found: Sequence[SessionHits]) -> None:
+        nonlocal count
+        for each in found:
+            if not options.json:
+                output.write_lines(texts.found_lines(each, screen(options)))
+                count += len(each.hits)
+                continue
+            for line in search.lines_of(each):
+                output.write((b",\n" if count else b"[\n") + orjson.dumps(wire.unstructure(line)))
+                count += 1
+
+    options.cwd = options.cwd or None
+    services.show = show
+    answer = ask(options, services, search.search_sessions)
+    if options.json:
+        output.write(b"\n]\n" if count else b"[]\n")
+    elif not count:
+        output.say(texts.nothing_found(options.text))
+    if answer.more:
+        output.say(texts.more_hits(count))
+    return DONE

@@ -1,0 +1,142 @@
+"""Runs long requests: progress, and cancellation until one begins to write (`Progress`).
+
+A long read yields to requests that wait for the thread, between two of its steps.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Callable, Generator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from functools import partial
+from typing import ParamSpec, TypeVar, cast
+
+from attrs import frozen
+from lsprotocol import types
+from pygls.progress import Progress
+
+from codex_checkpoints.service.progress import Progress
+from codex_checkpoints.service.refusal import Cancelled
+from codex_checkpoints.service.sessions.sessions import Sessions
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class Worker(Executor):
+    """The one thread of the sessions: submitted functions run in order."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "sessions")
+        self._waiting = deque[tuple[Future[object], Callable[[], object]]]()
+
+    def submit(
+        self, function: Callable[P, T], /, *arguments: P.args, **named: P.kwargs
+    ) -> Future[T]:
+        """Run a function, also between the steps of a long reading."""
+        job = Future[T]()
+        run = partial(function, *arguments, **named)
+        self._waiting.append((cast("Future[object]", job), run))
+        self._thread.submit(self.let_in)
+        return job
+
+    def submit_long(self, function: Callable[[], T]) -> Future[T]:
+        """Run a function that yields to waiting requests."""
+        return self._thread.submit(function)
+
+    def let_in(self) -> None:
+        """Run the waiting functions, on the thread."""
+        while self._waiting:
+            job, run = self._waiting.popleft()
+            if job.set_running_or_notify_cancel():
+                try:
+                    job.set_result(run())
+                except BaseException as error:  # noqa: BLE001 - its caller handles it
+                    job.set_exception(error)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as its base has it
+        """Begin no further work."""
+        self._thread.shutdown(wait, cancel_futures=cancel_futures)
+        for job, _ in self._waiting:
+            job.cancel()
+
+
+@frozen
+class LongWork:
+    """One request that takes long, in one or more pieces on the thread of the sessions.
+
+    With `lets_in` it yields to requests that wait for that thread, between two steps of its
+    reading.
+    """
+
+    _worker: Worker
+    _sessions: Sessions
+    _pace: Progress
+    lets_in: bool = False
+
+    async def do(self, function: Callable[[], T]) -> T:
+        """Run a piece on the thread of the sessions; raise `Cancelled` if it is cancelled."""
+
+        def run() -> T:
+            self._pace.step()
+            with self._sessions.at(self._pace):
+                return function()
+
+        if self._pace.cancelled:
+            raise Cancelled
+        if self.lets_in:
+            self._pace.let_in = self._let_in
+            job = self._worker.submit_long(run)
+        else:
+            job = self._worker.submit(run)
+        return await self._outcome(asyncio.wrap_future(job), job.cancel)
+
+    async def wait(self, function: Callable[[], T]) -> T:
+        """Run a function that waits for programs on another thread, always to its end."""
+        loop = asyncio.get_running_loop()
+        return await self._outcome(loop.run_in_executor(None, function), lambda: False)
+
+    def _let_in(self) -> None:
+        with self._sessions.at(Progress()):
+            self._worker.let_in()
+
+    async def _outcome(self, waiting: asyncio.Future[T], withdraw: Callable[[], bool]) -> T:
+        """Wait for a piece; a cancelled one is still waited for, unless it can be withdrawn."""
+        try:
+            return await asyncio.shield(waiting)
+        except asyncio.CancelledError:
+            self._pace.cancel()
+            if self._pace.cancelled and withdraw():
+                raise Cancelled from None
+            return await waiting
+
+
+@contextlib.contextmanager
+def reporting(
+    progress: Progress, token: int | str | None, title: str, pace: Progress
+) -> Generator[None]:
+    """Report progress to a token of the client during a block, and let the token cancel it."""
+    if token is None:
+        yield
+        return
+    progress.begin(token, types.WorkDoneProgressBegin(title, cancellable=True, percentage=0))
+    waiting = cast("dict[int | str, Future[object]]", progress.tokens)
+    waiting[token].add_done_callback(lambda _called_off: pace.cancel())
+    loop = asyncio.get_running_loop()
+
+    def report(percent: int) -> None:
+        if token in waiting:  # else the end was reported already
+            progress.report(token, types.WorkDoneProgressReport(percentage=percent))
+
+    def forward(percent: int) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(report, percent)
+
+    pace.report_to(forward)
+    try:
+        yield
+    finally:
+        waiting.pop(token, None)
+        progress.end(token, types.WorkDoneProgressEnd())

@@ -1,0 +1,1 @@
+"""The MCP server, through which Codex reads and writes a session's memory."""

@@ -1,0 +1,60 @@
+"""Renders records for a terminal: of one session by its digest and recall, of all by a search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codex_checkpoints.doors.pages.terminal import DIM, Screen, moment, plain
+from codex_checkpoints.service import search
+from codex_checkpoints.service.history import digests
+from codex_checkpoints.storage.contract import folder_name
+
+
+def no_digest(budget: int) -> str:
+    """Return the reason for the missing output."""
+    return f"A digest needs a budget of 50 tokens or more; this one is {budget}."
+
+
+def recalled_lines(found: digests.Recalled) -> list[str]:
+    """Return the place of a record, and its text."""
+    turn = "" if found.turn is None else f"t{found.turn}"
+    names = dict.fromkeys(each for each in (found.session_id, turn, found.ref) if each)
+    head = f"{' '.join(names)}  {found.heading}"
+    return [plain(head), "", *map(plain, found.text.split("\n"))]
+
+
+def hit_lines(hits: Sequence[digests.Hit], screen: Screen) -> list[str]:
+    """Return one line a hit: its anchor, its kind, and the line."""
+    lines: list[str] = []
+    for hit in hits:
+        turn = "" if hit.turn is None else f"t{hit.turn} "
+        head = plain(f"{turn}{hit.ref}  {hit.kind}  ")
+        lines.append(f"{screen.tinted(DIM, head)}{plain(hit.line)}")
+    return lines
+
+
+def nothing_found(text: str) -> str:
+    """Return that no line contains a text, and the possible reason."""
+    exactly = " The text has a capital, so case counts." if text != text.lower() else ""
+    return f"Nothing found.{exactly}"
+
+
+def more_hits(count: int) -> str:
+    """Return that the limit left hits out."""
+    return f"The first {count} hits; raise --limit, or leave it out, for more."
+
+
+def found_lines(found: search.SessionHits, screen: Screen) -> list[str]:
+    """Return the hits of one session below its name: turn, anchor, kind and line."""
+    session = found.session
+    folder = folder_name(session.cwd or "-")
+    head = plain(f"{moment(session.updated_at, screen)}  {folder}  {session.session_id[:13]}  ")
+    title = plain(session.title or "(no message yet)")
+    lines = [screen.tinted(DIM, head) + screen.behind(head, title)]
+    for hit in found.hits:
+        turn = "" if hit.turn is None else f"t{hit.turn} "
+        head = plain(f"  {turn}#{hit.seq}  {hit.kind}  ")
+        lines.append(f"{screen.tinted(DIM, head)}{plain(hit.line)}")
+    if (more := found.count - len(found.hits)) > 0:
+        lines.append(screen.tinted(DIM, f"  {more} more"))
+    return lines

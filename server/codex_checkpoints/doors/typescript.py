@@ -1,0 +1,222 @@
+"""Turns `protocol` into `client/protocol.ts`, and the limits of texts into `limits.ts`.
+
+    python -m codex_checkpoints.doors.typescript           write both files
+    python -m codex_checkpoints.doors.typescript --check   compare, print the difference, fail on one
+
+Every field is always sent, so none is optional.  Only the kinds of types that `protocol` uses are
+supported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+
+import attrs
+
+from codex_checkpoints.core.checkpoint import anchors
+from codex_checkpoints.core.checkpoint.note_schema import MAX_NAME
+from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, Evidence
+from codex_checkpoints.core.compaction.token_budget import Chunk
+from codex_checkpoints.core.converters import camel
+from codex_checkpoints.core.restore.pack import DEFAULT_WINDOW, MAX_WINDOW
+from codex_checkpoints.doors import protocol
+from codex_checkpoints.doors.protocol import METHODS
+from codex_checkpoints.operations import services
+from codex_checkpoints.service import doctor
+from codex_checkpoints.service.connect import status
+from codex_checkpoints.service.history.digests import MOST_TOKENS
+
+_MODULES = {each.run.__module__: import_module(each.run.__module__) for each in METHODS}
+_FOUND: dict[str, Any] = {
+    **{
+        name: found for each in (services, *_MODULES.values()) for name, found in vars(each).items()
+    },
+    "ConnectChange": status.Done,
+    "ConnectDoor": status.Door,
+    "ConnectFailure": status.Failure,
+    "ConnectHook": status.HookState,
+    "DoctorFinding": doctor.Finding,
+    "NoteDependency": anchors.Rest,
+    "NoteEvidence": Evidence,
+    "OutlineChunk": Chunk,
+}
+_NAMES: dict[object, str] = {found: name for name, found in _FOUND.items() if attrs.has(found)}
+
+
+def parts_of(kind: Any) -> Iterator[Any]:  # noqa: ANN401 - any annotation
+    """Yield a type and its parts."""
+    yield kind
+    for inner in get_args(kind):
+        yield from parts_of(inner)
+
+
+def _with_parts(record: type) -> Iterator[tuple[str, type]]:
+    for kind in get_type_hints(record).values():
+        for part in filter(attrs.has, parts_of(kind)):
+            yield from _with_parts(part)
+    yield _NAMES.setdefault(record, record.__name__), record
+
+
+_USED = (
+    *(record for each in METHODS for record in (each.params, each.result)),
+    *(each.params for each in protocol.EVENTS),
+    services.InitializationOptions,
+)
+RECORDS: dict[str, type] = dict(found for record in _USED for found in _with_parts(record))
+"""Every record by its name on the wire, after its parts.
+
+A record with another name on the wire has that name here, or where its operations import it.
+"""
+
+TARGET = Path(__file__).resolve().parents[3] / "extension" / "src" / "client" / "protocol.ts"
+LIMITS = TARGET.with_name("limits.ts")
+
+_HEAD = """\
+// Written by `python -m codex_checkpoints.doors.typescript` from server/codex_checkpoints/protocol.
+// Do not edit: change that package and run the command again.
+
+import { NotificationType } from "vscode-jsonrpc";
+"""
+_SIMPLE: dict[object, str] = {
+    str: "string",
+    int: "number",
+    bool: "boolean",
+    type(None): "null",
+    Any: "unknown",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the files, or compare them with the new text."""
+    parser = argparse.ArgumentParser(description="Turn the protocol into protocol.ts.")
+    parser.add_argument("--check", action="store_true", help="compare instead of writing")
+    if parser.parse_args(arguments).check:
+        complaint = difference()
+        sys.stdout.write(complaint)
+        return 1 if complaint else 0
+    for path, text in ((TARGET, generate()), (LIMITS, limits())):
+        path.write_text(text, encoding="utf-8", newline="\n")
+    return 0
+
+
+def difference() -> str:
+    """Return the difference between the files and the new text; empty if there is none."""
+    lines: list[str] = []
+    for path, text in ((TARGET, generate()), (LIMITS, limits())):
+        there = path.read_text(encoding="utf-8") if path.exists() else ""
+        old, new = (each.splitlines(keepends=True) for each in (there, text))
+        lines += difflib.unified_diff(
+            old, new, f"extension/src/client/{path.name}", "what the server says"
+        )
+    return "".join(lines)
+
+
+def limits() -> str:
+    """Return the TypeScript of the limits that a form shows before it sends anything.
+
+    A file of its own, without an import: the pages in the browser need it too.
+    """
+    return (
+        "// Written by `python -m codex_checkpoints.doors.typescript` from the server's limits.\n\n"
+        "/** As many code points as the server keeps of a name, a label, a reason. */\n"
+        f"export const MAX_LABEL = {MAX_VALUE_CHARS};\n\n"
+        "/** As many code points as the key of a fact may have. */\n"
+        f"export const MAX_KEY = {MAX_NAME};\n\n"
+        "/** As many of the user's last messages as a pack may hold. */\n"
+        f"export const MAX_MESSAGES = {MAX_WINDOW};\n\n"
+        "/** As many as it holds unless another number is given. */\n"
+        f"export const DEFAULT_MESSAGES = {DEFAULT_WINDOW};\n\n"
+        "/** As many tokens as a digest may have. */\n"
+        f"export const MAX_DIGEST = {MOST_TOKENS};\n"
+    )
+
+
+def generate() -> str:
+    """Return the whole TypeScript file."""
+    records = (_interface(name, record) for name, record in RECORDS.items())
+    parts = [_HEAD, *records, _codes(), _requests()]
+    return "\n".join([*parts, *map(_notification, protocol.EVENTS)])
+
+
+def _interface(name: str, record: type[attrs.AttrsInstance]) -> str:
+    attrs.resolve_types(record)
+    fields = "\n".join(
+        f"  readonly {camel(field.name)}: {_type(field.type)};" for field in attrs.fields(record)
+    )
+    body = f"{{\n{fields}\n}}" if fields else "{}"
+    keyword = f"interface {name} {body}"
+    if not fields:
+        # An empty interface would admit everything.
+        keyword = f"type {name} = Readonly<Record<string, never>>;"
+    return f"{_comment(record.__doc__)}export {keyword}\n"
+
+
+def _type(kind: object) -> str:
+    """Return a type in TypeScript's words."""
+    simple = _SIMPLE.get(kind)
+    if simple is not None:
+        return simple
+    if isinstance(kind, type) and attrs.has(kind):
+        return _NAMES[kind]
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in {types.UnionType, Union}:
+        return " | ".join(map(_type, inner))
+    if origin is Literal:
+        return _SIMPLE[type(cast("object", inner[0]))]
+    if origin is tuple and inner[1:] == (...,):
+        item = _type(inner[0])
+        return f"readonly ({item})[]" if " | " in item else f"readonly {item}[]"
+    if origin in {dict, Mapping}:
+        return f"Readonly<Record<string, {_type(inner[1])}>>"
+    raise TypeError(f"no TypeScript for {kind!r}")
+
+
+def _codes() -> str:
+    codes = "\n".join(f'  | "{code}"' for code in protocol.CODES)
+    return (
+        "/** The error code of every refusal; its `data` is a `Refused`. */\n"
+        f"export const REFUSED = {protocol.REFUSED};\n\n"
+        "/** The refusal codes in use. */\n"
+        f"export type RefusalCode =\n{codes};\n\n"
+        "/** What a refusal carries: its code, and facts that a caller may act on. */\n"
+        "export interface Refused {\n"
+        "  readonly code: RefusalCode;\n"
+        "  readonly facts: Readonly<Record<string, unknown>>;\n"
+        "}\n"
+    )
+
+
+def _requests() -> str:
+    pairs = "\n".join(
+        f'  readonly "{each.name}": [{_NAMES[each.params]}, {_NAMES[each.result]}];'
+        for each in protocol.METHODS
+    )
+    return (
+        "/** What is asked for by each method, and what is answered. */\n"
+        f"export interface Methods {{\n{pairs}\n}}\n"
+    )
+
+
+def _notification(event: protocol.Event) -> str:
+    name = event.name.partition("/")[2]
+    head = f"export const {name.capitalize()}Notification"
+    return f'{head} = new NotificationType<{_NAMES[event.params]}>("{event.name}");\n'
+
+
+def _comment(docstring: str | None) -> str:
+    lines = [line.strip() for line in (docstring or "").strip().splitlines()]
+    if len(lines) == 1:
+        return f"/** {lines[0]} */\n"
+    body = "\n".join(f" * {line}".rstrip() for line in lines)
+    return f"/**\n{body}\n */\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Restores the files of a session, and copies them before Codex changes them."""

@@ -1,0 +1,1 @@
+"""Answers about the history of a session: windows, turns, changes, losses, digests, lineage."""

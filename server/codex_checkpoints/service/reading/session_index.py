@@ -1,0 +1,661 @@
+"""Keeps the index of sessions: reads new and changed rollouts, and stores their rows (STO-14).
+
+All metadata goes through one call of the store (STO-4).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import sys
+from collections import OrderedDict, deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from functools import cached_property, lru_cache, partial
+from typing import Any
+
+import orjson
+from attrs import evolve, frozen
+
+from codex_checkpoints.codex import SCRATCH
+from codex_checkpoints.core.agents.codex.items import SessionMeta, Tokens
+from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
+from codex_checkpoints.core.checkpoint.redaction import value
+from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.state import Seeds, no_seed
+from codex_checkpoints.core.checkpoint.tail_summary import Cut, TailSummary, glance
+from codex_checkpoints.service.progress import ProgressReader
+from codex_checkpoints.service.reading.derived_cache import DerivedCache
+from codex_checkpoints.service.reading.rollout_bases import RolloutBases
+from codex_checkpoints.service.reading.session_file import (
+    CHECKPOINT,
+    ByteSink,
+    FoldSpec,
+    SessionFile,
+    bases_below,
+    bytes_between,
+    is_between_turns,
+    open_session,
+)
+from codex_checkpoints.service.refusal import Cancelled, Refusal
+from codex_checkpoints.storage.contract import (
+    Patch,
+    Rollout,
+    RolloutReader,
+    Row,
+    UnreadableSource,
+    by_rollout_id,
+    in_text,
+    moment,
+)
+from codex_checkpoints.storage.store import ThreadStore
+
+logger = logging.getLogger(__name__)
+
+
+def row_of(rollout: Rollout, session: SessionFile) -> Row:
+    """Return the row of a session that was read whole."""
+    replay = session.now()
+    state = replay.state
+    task = replay.task()
+    head = session.head
+    tokens = None if state.tokens_stale or state.tokens is None else state.tokens
+    return Row(
+        rollout=rollout,
+        session_id=sys.intern(session.session_id),
+        cwd=_once(_newest_folder(replay)),
+        base=_once(state.base),
+        recorded_name=state.name,
+        first_text=state.first_text,
+        task=None if task is None else task.text,
+        updated_at=_updated(replay.scale.stamp or (head and head.timestamp), rollout),
+        model=_once(state.model),
+        context_tokens=None if tokens is None else tokens.total,
+        context_source=_source(tokens),
+        context_window=state.window,
+        windows=state.windows + 1,
+        compactions=state.compactions,
+        turns=sum(1 for _ in state.turns.counting()),
+        turn_open=not is_between_turns(state),
+        seq=replay.seq,
+        problems=_json([f"{each.code}:{each.rollout_id}" for each in session.problems]),
+        skipped=_json(_skipped(session)),
+        **_of_head(head),
+    )
+
+
+def _newest_folder(replay: Replay) -> str | None:
+    """Return the folder to which the session's own file was set last, else the head's."""
+    newest = replay.state.newest_folder
+    if newest is not None and newest[0] == replay.scale.file:
+        return newest[1]
+    return replay.state.base
+
+
+def _row_by(rollout: Rollout, session_id: str, found: TailSummary) -> Row:
+    """Return the row of a session whose ends were read."""
+    tokens = found.tokens
+    return Row(
+        rollout=rollout,
+        session_id=sys.intern(session_id),
+        cwd=_once(found.folder),
+        base=_once(found.cwd),
+        recorded_name=found.name,
+        first_text=found.first_text,
+        task=found.task,
+        updated_at=None if found.stamp is None else _updated(found.stamp, rollout),
+        model=_once(found.model),
+        context_tokens=None if tokens is None else tokens.total,
+        context_source=_source(tokens) if found.tokens_known else None,
+        context_window=found.window,
+        turn_open=found.turn_open,
+        **_of_head(found.head),
+    )
+
+
+def _of_head(head: SessionMeta | None) -> dict[str, Any]:
+    """Return the fields of a row that the head gives."""
+    if head is None:
+        return {}
+    return {
+        "cli_version": _once(head.cli_version),
+        "originator": _once(head.originator),
+        "source": _once(head.source and value(head.source, MAX_VALUE_CHARS)),
+        "background": head.background,
+        "history_mode": "paginated" if head.paginated else "legacy",
+        "forked_from": head.forked_from,
+        "parent_session": head.parent_session,
+        "base_rollout": head.base.rollout_id if head.base else None,
+        "scratch": head.thread_source == SCRATCH,
+        "git": _json(head.git and [each and _short(each) for each in head.git]),
+    }
+
+
+def _once(text: str | None) -> str | None:
+    """Return a text that many rows have, which is kept once."""
+    return None if text is None else sys.intern(text)
+
+
+@lru_cache(1 << 12)  # most sessions belong to few repositories
+def _short(text: str) -> str:
+    return text if _COMMIT.fullmatch(text) else value(text, 200)
+
+
+_COMMIT = re.compile("[0-9a-f]{7,64}")
+"""The hash of a commit, different in each session, contains no secret."""
+
+
+def _source(tokens: Tokens | None) -> str:
+    return "reported" if tokens is not None and tokens.input != 0 else "estimated"
+
+
+def problems_of(row: Row) -> tuple[str, ...]:
+    """Return the problems of a session's files, each as `code:rollout id`."""
+    return tuple(orjson.loads(row.problems)) if row.problems else ()
+
+
+def skipped_of(row: Row) -> dict[str, int]:
+    """Return how much of a session file was skipped, by reason."""
+    return orjson.loads(row.skipped) if row.skipped else {}
+
+
+def _json(found: object) -> str:
+    return orjson.dumps(found).decode() if found else ""
+
+
+def _skipped(session: SessionFile) -> dict[str, int]:
+    replay = session.replay
+    counts = dict(replay.scale.skipped)
+    if session.tail.strip() and replay is session.now():
+        counts["zero_bytes" if b"\0" in session.tail else "torn_tail"] = 1
+    if replay.state.unread_calls:
+        counts["unread_call"] = replay.state.unread_calls
+    if replay.state.observations.left_out:
+        counts["path_left_out"] = replay.state.observations.left_out
+    return counts
+
+
+def unreadable_row(rollout: Rollout, reason: str) -> Row:
+    """Return the row of a rollout that cannot be read: only its place is known."""
+    return Row(rollout, rollout.thread_id, error=reason)
+
+
+_AS_WE_WRITE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{3}Z")
+
+
+def utc(stamp: str | None) -> str | None:
+    """Return a time as UTC with milliseconds and `Z`; None if it is not a time."""
+    if stamp is None:
+        return None
+    try:
+        when = datetime.fromisoformat(stamp)
+        if _AS_WE_WRITE.fullmatch(stamp):
+            return stamp
+        return in_text(when.replace(tzinfo=UTC) if when.tzinfo is None else when)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _updated(stamp: str | None, rollout: Rollout) -> str:
+    return utc(stamp) or moment(rollout.mtime_ns)
+
+
+_KEPT = 32
+_FEW = 4
+"""Number of sessions that are kept for each other fold."""
+_SAVED_FROM = 1 << 20
+"""The state of a file in use is saved from this size on, and again after as many new bytes."""
+_SAVED_AT_ONCE = 1 << 24
+"""From this size on the first indexing saves it already: reading it again takes long."""
+
+
+class ReaderPool:
+    """The recently read sessions of one store, each at the position of its reader."""
+
+    def __init__(
+        self,
+        cache: DerivedCache,
+        reader: RolloutReader,
+        seeds: Seeds,
+        by: FoldSpec = CHECKPOINT,
+        most: int = _KEPT,
+    ) -> None:
+        """Keep at most this many sessions, read `by` the same fold."""
+        self._cache = cache
+        self._reader = reader
+        self._seeds = seeds
+        self._by = by
+        self._most = most
+        self._kept: OrderedDict[str, SessionFile] = OrderedDict()
+        self._saved_at: dict[str, int] = {}
+
+    def take(self, path: str, *, saved: bool = True) -> SessionFile | None:
+        """Take out the reader of a rollout, or a saved one of this version.
+
+        The caller returns it by `keep` after reading.
+        """
+        kept = self._kept.pop(path, None)
+        state = self._cache.state(path, self._by.fold) if kept is None and saved else None
+        if state is None:
+            return kept
+        session = SessionFile.load(self._reader, path, state, self._seeds, self._by)
+        if session is not None:
+            self._saved_at[path] = session.mark.offset
+        return session
+
+    def keep(self, session: SessionFile) -> None:
+        """Keep a reader in use, and drop the least recently used one."""
+        self._kept[session.path] = session
+        self._kept.move_to_end(session.path)
+        self._save(session)
+        while len(self._kept) > self._most:
+            _, old = self._kept.popitem(last=False)
+            self._save(old)
+
+    def pass_by(self, session: SessionFile) -> None:
+        """Save a large session that is not in use."""
+        if session.mark.offset >= _SAVED_AT_ONCE:
+            self._save(session)
+
+    def let_go(self, path: str) -> None:
+        """Forget the reader of a rollout that is gone or must be read from its beginning."""
+        self._kept.pop(path, None)
+        self._saved_at.pop(path, None)
+
+    def save_all(self) -> None:
+        """Save large sessions."""
+        for session in self._kept.values():
+            self._save(session)
+
+    def _save(self, session: SessionFile) -> None:
+        offset = session.mark.offset
+        if abs(offset - self._saved_at.get(session.path, 0)) < _SAVED_FROM:
+            return  # reading it again is quicker than saving
+        state = session.save()
+        if state is not None:
+            self._saved_at[session.path] = offset
+            self._cache.put_state(session.path, self._by.fold, state)
+
+
+_SMALL = 1 << 14
+"""A file of at most this many bytes is read whole, which takes not much longer than its ends."""
+_FROM_A_BASE = 1 << 18
+_SLICE_BYTES = 1 << 25
+_SLICE_FILES = 250
+
+
+@frozen
+class IndexProgress:
+    """The progress of indexing: files and bytes done, and their totals."""
+
+    files: int
+    of_files: int
+    bytes: int
+    of_bytes: int
+    changed: frozenset[str]
+    """Sessions whose rows changed in this slice."""
+
+
+class SessionIndex:
+    """The sessions of one Codex home; one thread owns it."""
+
+    def __init__(self, store: ThreadStore, seeds: Seeds = no_seed) -> None:
+        self.store = store
+        self.seeds = seeds
+        self.reader = ProgressReader(store.reader)
+        self.cache = DerivedCache(store)
+        self._readers = ReaderPool(self.cache, self.reader, seeds)
+        self._others: dict[str, ReaderPool] = {}
+        """The readers of other folds, by the name of the fold."""
+        self.chains = RolloutBases(store)
+        self._completed: deque[str] = deque()
+
+    @cached_property
+    def _look(self) -> Callable[..., TailSummary | None]:
+        return glance
+
+    def rows(self) -> Mapping[str, Row]:
+        """Return the row of every rollout by path, as of the last look."""
+        return self.store.rows()
+
+    def is_current(self, row: Row) -> bool:
+        """Return whether this is the newest rollout of its session, in this store."""
+        newest = self.current().get(row.session_id)
+        return newest is not None and newest.path == row.path
+
+    def current(self) -> Mapping[str, Row]:
+        """Return the row of the newest rollout of each session, by session id."""
+        return self.store.current()
+
+    def files_of(self, session_id: str) -> list[Row]:
+        """Return the readable rollouts of a session, older segments as well."""
+        rows = self.rows().values()
+        return [row for row in rows if row.session_id == session_id and row.error is None]
+
+    def row_at(self, path: str) -> Row:
+        """Return the row of a rollout, also of one outside the home; raises `unreadable_source`."""
+        path = os.path.abspath(path)
+        row = self.rows().get(path)
+        if row is not None and row.error is None:
+            return row
+        with reading_file(path):
+            rollout = self.store.rollout_at(path)
+            locate = self.chains.locator(path)
+            opened = open_session(self.reader, path, locate, seeds=self.seeds)
+            return row_of(rollout, opened)
+
+    def refresh(self) -> Iterator[IndexProgress]:
+        """Bring the index up to date with the folders, a slice at a time.
+
+        Yields after each slice, at least once; an early stop keeps the yielded slices.
+        """
+        found = self.store.rollouts()
+        self.chains.begin(by_rollout_id(found.values()))
+        new, changed = self._compared(found, [path for path in self.rows() if path not in found])
+        # Read the newest sessions first.
+        new.sort(key=lambda file: -file.mtime_ns)
+        of_bytes = sum(file.size for file in new)
+        done = size = since = 0
+        batch: list[Row] = []
+        for file in new:
+            old = self.rows().get(file.path)
+            row = self._read(file)
+            batch.append(row)
+            changed |= _changed(old, row)
+            done, size, since = done + 1, size + file.size, since + file.size
+            if since >= _SLICE_BYTES or len(batch) >= _SLICE_FILES:
+                self._put(batch)
+                yield IndexProgress(done, len(new), size, of_bytes, frozenset(changed))
+                batch, changed, since = [], set[str](), 0
+        self._put(batch)
+        yield IndexProgress(done, len(new), size, of_bytes, frozenset(changed))
+
+    def look(self, paths: Iterable[str]) -> set[str]:
+        """Check some rollouts again; return the sessions whose rows changed."""
+        seen = self.store.look(paths)
+        found = {path: file for path, file in seen.items() if file is not None}
+        gone = [path for path, file in seen.items() if file is None and path in self.rows()]
+        new, changed = self._compared(found, gone)
+        self.chains.add(found.values())
+        rows = [self._read(file) for file in new]
+        changed = changed.union(*(_changed(self.rows().get(row.path), row) for row in rows))
+        self._put(rows)
+        return changed
+
+    def look_for(self, thread_id: str) -> Row | None:
+        """Check the rollouts of one thread and their bases, and no others; return its row."""
+        places = self.store.places()
+        self.chains.begin(places)
+        identify = self.reader.identify
+        wanted = [path for path in places.values() if identify(path).thread_id == thread_id]
+        # A file that was moved or removed meanwhile is known only by its row.
+        wanted += [row.path for row in self.rows().values() if row.rollout.thread_id == thread_id]
+        seen: set[str] = set()
+        while wanted:
+            seen.update(wanted)
+            self.look(wanted)
+            rows = (self.rows().get(path) for path in wanted)
+            bases = [row.base_rollout for row in rows if row and row.base_rollout]
+            found = map(self.chains.locate, bases)
+            wanted = [path for path in found if path is not None and path not in seen]
+        return self.current().get(thread_id)
+
+    def open(self, row: Row) -> SessionFile:
+        """Return the session as it is now; raise `unreadable_source` when it cannot be read."""
+        session = self.lend(row)
+        self._readers.keep(session)
+        return session
+
+    def lend(self, row: Row) -> SessionFile:
+        """Return the session as `open` does, but do not keep it for others."""
+        session = self._readers.take(row.path)
+        with reading_file(row.path):
+            if session is None or not session.moves_on():
+                session = self._opened(row.path)
+        self._complete(row, session)
+        return session
+
+    def keep(self, row: Row, session: SessionFile) -> None:
+        """Keep a session that was read whole by `read`, for others."""
+        self._readers.keep(session)
+        self._complete(row, session)
+
+    def follow(self, row: Row, by: FoldSpec) -> SessionFile:
+        """Return the session as it is now, read by another fold, incrementally; as `open`."""
+        session = self.known(row, by)
+        if session is None:
+            with reading_file(row.path):
+                session = self._opened(row.path, by)
+            self._others[by.fold].keep(session)
+        return session
+
+    def known(self, row: Row, by: FoldSpec) -> SessionFile | None:
+        """Return the session as `follow` does, None if it would be read from its beginning."""
+        readers = self._others.get(by.fold)
+        if readers is None:
+            readers = self._others[by.fold] = ReaderPool(
+                self.cache, self.reader, self.seeds, by, _FEW
+            )
+        session = readers.take(row.path)
+        with reading_file(row.path):
+            if session is None or not session.moves_on():
+                return None
+        readers.keep(session)
+        return session
+
+    def now(self, row: Row) -> Row:
+        """Return the row of the same rollout as of the last look, which may be more complete."""
+        return self.rows().get(row.path, row)
+
+    def take_completed(self) -> set[str]:
+        """Return, once, the sessions whose rows are more complete since they were read whole.
+
+        Any thread may ask.
+        """
+        completed: set[str] = set()
+        with contextlib.suppress(IndexError):
+            while True:
+                completed.add(self._completed.popleft())
+        return completed
+
+    def read_whole(self) -> Iterator[IndexProgress]:
+        """Read every session whole whose ends only were read, in slices as `refresh`."""
+        rows = [row for row in self.rows().values() if row.is_glance]
+        of_bytes = sum(row.rollout.size for row in rows)
+        size = 0
+        for done, row in enumerate(rows, 1):
+            with contextlib.suppress(Refusal):  # the next look reports that
+                self._readers.pass_by(self.lend(row))
+            size += row.rollout.size
+            yield IndexProgress(done, len(rows), size, of_bytes, frozenset({row.session_id}))
+
+    def read_with(
+        self, replay: Replay, row: Row, until: int | None = None, last: int | None = None
+    ) -> None:
+        """Read a session afresh with a replay and the folds beside it.
+
+        It is read to its end, or up to the line at position `until` or the record `last`.
+        """
+        replay.last = replay.last if last is None else last
+        replay.close(self.read(row, until, replay).tail)
+
+    def read(
+        self,
+        row: Row,
+        until: int | None = None,
+        replay: Replay | None = None,
+        also: ByteSink | None = None,
+    ) -> SessionFile:
+        """Read a session afresh, to its end or up to the line at position `until`.
+
+        `also` is given the bytes of its own file.
+        """
+        replay = replay or Replay()
+        replay.until = replay.until if until is None else until
+        locate = self.chains.locator(row.path)
+        with reading_file(row.path):
+            return open_session(
+                self.reader, row.path, locate, replay=replay, seeds=self.seeds, also=also
+            )
+
+    def close(self) -> None:
+        """Save large sessions, and close the store."""
+        for readers in (self._readers, *self._others.values()):
+            readers.save_all()
+        self.store.close()
+
+    def _compared(
+        self, found: Mapping[str, Rollout], gone: list[str]
+    ) -> tuple[list[Rollout], set[str]]:
+        """Forget the files that are gone; return those to read, and the sessions that lost one."""
+        known = self.rows()
+        changed = {known[path].session_id for path in gone}
+        lost = {known[path].rollout_id for path in gone}
+        new: dict[str, Rollout] = {}
+        come: set[str] = set()
+        for path, file in found.items():
+            old = known.get(path)
+            # An unreadable file may be readable now: rights do not show in a look.
+            if old is None or old.rollout != file or old.error is not None:
+                new[path] = file
+            if old is None or not old.has_head or _is_replaced(old.rollout, file):
+                come.add(file.rollout_id)
+        # Files that build on a new, lost or replaced file are read anew; a move changes nothing.
+        self._forget(gone)
+        grown = {file.rollout_id for file in new.values()}
+        for row in (*self.chains.built_on(lost ^ come), *self._waiting_for(grown)):
+            file = found.get(row.path) or self.store.look([row.path])[row.path]
+            if file is not None:
+                self._doubt(row)
+                new[row.path] = file
+        return list(new.values()), changed
+
+    def _waiting_for(self, rollouts: set[str]) -> list[Row]:
+        """Return the rollouts whose base, one of these, was too short when they were read."""
+        short = {f"base_short:{each}" for each in rollouts}
+        return [
+            row
+            for row in (self.rows().values() if rollouts else ())
+            if row.problems and not short.isdisjoint(problems_of(row))
+        ]
+
+    def _complete(self, row: Row, session: SessionFile) -> None:
+        """Store the whole row of a session whose ends only were read, or not even a head.
+
+        A file's row shows its base, even before the next look at the base.
+        """
+        known = self.rows().get(row.path)
+        if known is not None and (known.is_glance or (session.head and not known.has_head)):
+            whole = row_of(known.rollout, session)
+            self._put([whole])
+            self._completed += {known.session_id, whole.session_id}
+
+    def _put(self, rows: list[Row]) -> None:
+        self._update([(row.session_id, Patch(row=row)) for row in rows])
+
+    def _update(self, patches: list[tuple[str, Patch]]) -> None:
+        if patches:
+            self.store.update_thread_metadata(patches)
+
+    def _forget(self, paths: list[str]) -> None:
+        gone = [self.rows()[path] for path in paths]
+        self._update([(row.session_id, Patch(row=None, of=row.path)) for row in gone])
+        for row in gone:
+            self._let_go(row.path)
+        self.chains.forget(gone)
+
+    def _doubt(self, row: Row) -> None:
+        """Have an unchanged rollout read again at the next look."""
+        self._let_go(row.path)
+        size, _, identity = row.rollout.look
+        unseen = evolve(row.rollout, look=(size, -1, identity))
+        self._update([(row.session_id, Patch(row=evolve(row, rollout=unseen)))])
+        self.store.forget(path=row.path)
+
+    def _let_go(self, path: str) -> None:
+        for readers in (self._readers, *self._others.values()):
+            readers.let_go(path)
+
+    def _read(self, file: Rollout) -> Row:
+        old = self.rows().get(file.path)
+        reader = self._readers.take(file.path, saved=old is not None)
+        try:
+            if reader is None and (old is None or old.seq is None):
+                row = self._glanced_at(file)
+                if row is not None:
+                    return row
+            if reader is None or not reader.moves_on():
+                reader = self._opened(file.path)
+            row = row_of(file, reader)
+        except UnreadableSource as error:
+            return unreadable_row(file, str(error))
+        except Cancelled:
+            raise  # a partial read, which says nothing about the file
+        except Exception as error:  # noqa: BLE001 - a defect about one file, not the end for all
+            logger.error("%s: %s", file.path, type(error).__name__)  # noqa: TRY400 - as in `following`
+            return unreadable_row(file, f"a defect of ours, {type(error).__name__}")
+        if old is not None:
+            self._readers.keep(reader)
+        else:
+            self._readers.pass_by(reader)
+        return row
+
+    def _glanced_at(self, file: Rollout) -> Row | None:
+        """Return a row from the ends of a rollout; None for one that is better read whole."""
+        is_small = file.size <= _SMALL and not file.compressed
+        if is_small and b'"history_base"' not in self.reader.first_line(file.path):
+            return None
+        base, look = partial(self._beginning_of, file), self._look
+        found = self.reader.ends(file.path, lambda front, back: look(front, back, base))
+        if found is None:
+            return None
+        return _row_by(file, found.head.session_id or file.thread_id, found)
+
+    def _beginning_of(self, file: Rollout, head: SessionMeta) -> Cut:
+        """Return the beginning of the oldest file that one builds on, nothing if one is missing."""
+        chain, problems = bases_below(self.reader, file.path, self.chains.locate)
+        if not chain or problems:
+            return b"", None
+        path, cut = chain[-1]
+        below, end = (cut.end_ordinal, None) if head.paginated else (None, cut.end_offset)
+        try:
+            return bytes_between(self.reader, path, 0, end, _FROM_A_BASE), below
+        except UnreadableSource:
+            return b"", None
+
+    def _opened(self, path: str, by: FoldSpec = CHECKPOINT) -> SessionFile:
+        return open_session(self.reader, path, self.chains.locate, seeds=self.seeds, by=by)
+
+
+def title_of(row: Row, name: str | None) -> str | None:
+    """Return the title of a session that has this name."""
+    return (name and value(name, MAX_VALUE_CHARS)) or row.first_text
+
+
+def unreadable(path: str, reason: str) -> Refusal:
+    """Return the refusal for a rollout that cannot be read."""
+    message = f"{path} cannot be read: {reason}"
+    return Refusal("unreadable_source", message, {"path": path, "reason": reason})
+
+
+@contextlib.contextmanager
+def reading_file(path: str) -> Generator[None]:
+    """Turn a rollout that cannot be read into a refusal."""
+    try:
+        yield
+    except UnreadableSource as error:
+        raise unreadable(path, str(error)) from error
+
+
+def _changed(old: Row | None, row: Row) -> set[str]:
+    if old is None:
+        return {row.session_id}
+    if row.error is not None and row.error == old.error:
+        return set()  # as unreadable as before
+    return {old.session_id, row.session_id}
+
+
+def _is_replaced(old: Rollout, file: Rollout) -> bool:
+    return file.look[2] != old.look[2] or file.size < old.size

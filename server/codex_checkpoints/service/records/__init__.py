@@ -1,0 +1,1 @@
+"""Reads and writes the records of operations: compactions, restores, imports, pulls."""

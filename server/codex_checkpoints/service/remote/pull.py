@@ -1,0 +1,299 @@
+"""Pulls a session from a remote as a branch here, with its notes, markers and lineage.
+
+The branch is a new session file: the remote is only read, and the source need not be here.  The
+pulled data is untrusted.  Its bytes are checked against its row, its records like a pack's, and a
+note is SUSPECT until it is accepted here (TRU-7).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from functools import partial
+
+import orjson
+from attrs import evolve, frozen
+
+from codex_checkpoints.core.checkpoint.memory import Update
+from codex_checkpoints.core.checkpoint.memory import line_of as noted
+from codex_checkpoints.core.checkpoint.records import IMPORTED, UNKNOWN_HASH
+from codex_checkpoints.core.compaction.replacement_lines import (
+    SourceSession,
+    moment_of,
+    session_meta,
+)
+from codex_checkpoints.core.converters import stored
+from codex_checkpoints.core.fields import (
+    Json,
+    is_object,
+    list_of,
+    load,
+    object_of,
+    text_of,
+    whole_of,
+)
+from codex_checkpoints.core.portable.pack import NoteEvent, Pack
+from codex_checkpoints.core.portable.pack_import import BadPack, pack_in
+from codex_checkpoints.core.restore import markers
+from codex_checkpoints.core.restore.events import event_of
+from codex_checkpoints.core.restore.markers import Marker, MarkerSet
+from codex_checkpoints.service.operation import (
+    SingleStep,
+    added,
+    operation_of,
+    removed,
+    undertaking,
+)
+from codex_checkpoints.service.records.operation_records import storing_restore
+from codex_checkpoints.service.records.pull_records import Pull, PullRecords
+from codex_checkpoints.service.refusal import SHORTEST_PREFIX, Refusal, misfit
+from codex_checkpoints.service.remote.refusals import remote_refusals
+from codex_checkpoints.service.restore.branch_copy import QUIET, WindowNames
+from codex_checkpoints.service.sessions.sessions import Sessions
+from codex_checkpoints.storage import records as stamps
+from codex_checkpoints.storage.contract import Copied, HistoryItem, NewThread
+from codex_checkpoints.storage.records import MARKERS, PULLS, UPDATES
+from codex_checkpoints.storage.remote.contract import (
+    HistoryStore,
+    SessionRow,
+    StoredRow,
+    damaged,
+    is_session_id,
+)
+
+logger = logging.getLogger(__name__)
+
+PULLED = "SessionPulled"
+"""The event of a completed pull."""
+
+
+@frozen
+class Pulled:
+    """A pulled branch, and the row of its source."""
+
+    session_id: str
+    operation_id: str
+    source: SessionRow
+    cwd: str
+    notes: int
+    markers: int
+
+
+def find_row(store: HistoryStore, session: str) -> StoredRow:
+    """Return the row of a session by id or by a unique prefix of it.
+
+    Refuses `unknown_session`, `ambiguous_session`, `remote_…`.
+    """
+    wanted = session.lower()
+    with remote_refusals(store):
+        known = store.row(wanted) if is_session_id(wanted) else None
+        if known is not None:
+            return known
+        page = store.rows()
+    rows = {each.row.session_id: each for each in page.rows}
+    fitting = [each for name, each in rows.items() if name.startswith(wanted)]
+    if len(wanted) >= SHORTEST_PREFIX and len(fitting) == 1:
+        return fitting[0]
+    if len(wanted) >= SHORTEST_PREFIX and fitting:
+        message = f"{len(fitting)} sessions in the remote begin with {session[:80]!r}"
+        candidates = sorted(each.row.session_id for each in fitting)
+        raise Refusal("ambiguous_session", message, {"candidates": candidates[:20]})
+    message = f"no session {session[:80]!r} in the remote {store.place}"
+    hint = "`sessions --remote` lists them; give an id, at least its first 8 characters."
+    raise Refusal("unknown_session", message, {"session": session[:200], "hint": hint})
+
+
+def pull(sessions: Sessions, store: HistoryStore, session: str, into: str) -> Pulled:
+    """Make a branch of a pushed session for the folder `into`; Codex can resume it on return.
+
+    Refuses as `find_row`, `remote_damaged`, `invalid_payload`, `storage_error`; then nothing was
+    written.  Raises `Cancelled`.
+    """
+    folder = os.path.abspath(into)
+    if not os.path.isdir(folder):
+        raise misfit(f"{into}: there is no such folder; --into names the folder of the branch")
+    found, records = find_row(store, session), sessions.records
+    operation_id, branch_id, at = stamps.new_id(), stamps.new_id(), stamps.now()
+    row = found.row
+    with remote_refusals(store):
+        pack = _pack_of(store, found)
+    ends = row.owner, row.machine, row.generation, row.size, row.prefix
+    made = Pull(operation_id, branch_id, row.session_id, at, *ends, pack.lineage)
+    updates = [*_updates(pack.notes, row.seq_shift, at)]
+    marker_set = _markers(pack, row.session_id, branch_id)
+    sessions.pace.expect(row.size)
+    work = _work(sessions, branch_id, made)
+    with (
+        storing_restore(branch_id),
+        undertaking(records, branch_id, work) as prepare,
+        remote_refusals(store),
+    ):
+        prepare({"pull": {"operationId": operation_id}})
+        added(records, branch_id, PULLS, [stored.unstructure(made)])
+        added(records, branch_id, UPDATES, updates)
+        added(records, branch_id, MARKERS, markers.lines_of(marker_set, at))
+        lines = _lines(sessions, store, row)
+        new = _thread(row, next(lines), lines, folder, branch_id, at)
+        sessions.threads.create(new, datetime.fromisoformat(at))
+        work.published = True
+    _name(sessions, branch_id, row)
+    counts = len(updates), len(marker_set.markers)
+    return Pulled(branch_id, operation_id, row, folder, *counts)
+
+
+def reopened_pull(sessions: Sessions, branch_id: str) -> SingleStep:
+    """Return the pull that a process recorded."""
+    return _work(sessions, branch_id, PullRecords(sessions.records).made(branch_id))
+
+
+def _work(sessions: Sessions, branch_id: str, made: Pull | None) -> SingleStep:
+    """Return the work of a pull; its records are stored before the branch is published."""
+
+    def is_published() -> bool:
+        return made is not None and sessions.catalogue.look_for(branch_id) is not None
+
+    event: Mapping[str, object] = {}
+    if made is not None:
+        ids = made.operation_id, made.session_id, made.source_session_id
+        operation = operation_of(sessions.settings, *ids)
+        more = {"generation": made.generation, "bytes": made.size, "owner": made.owner}
+        event = event_of(PULLED, made.pulled_at, operation, more)
+    undo = partial(removed, sessions.records, branch_id, (PULLS, UPDATES, MARKERS))
+    return SingleStep(sessions.records, event, is_published, undo)
+
+
+def _pack_of(store: HistoryStore, found: StoredRow) -> Pack:
+    """Read and validate the records of a session; raises `RemoteDamaged`."""
+    try:
+        return pack_in(store.records(found.row.session_id, found.version))
+    except BadPack as error:
+        raise damaged(f"its records are refused: {error}") from error
+
+
+def _updates(notes: Iterable[NoteEvent], shift: int, at: str) -> Iterator[Mapping[str, object]]:
+    """Yield the lines of notes, numbered as the branch's lines, without hashes.
+
+    A fact is also based on its import, so it is SUSPECT until it is accepted here.
+    """
+    for note in notes:
+        seq = max(1, note.seq - shift)
+        turn_id = note.turn_id if note.seq > shift else None
+        stamp = note.at or at
+        if note.revoked is not None:
+            revokes = note.revoked.kind, note.revoked.id
+            yield noted(Update(seq, turn_id, None, {}, revokes, stamp), "")
+            continue
+        payload, hashes = dict(object_of(note.payload)), dict[str, str]()
+        if payload.get("kind") == "fact":
+            resting = [
+                each
+                for each in list_of(payload.get("dependsOn"))
+                if object_of(each).get("uri") != IMPORTED
+            ]
+            payload["dependsOn"] = [{"uri": IMPORTED}, *resting]
+            hashes = {IMPORTED: UNKNOWN_HASH}
+        yield noted(Update(seq, turn_id, payload, hashes, at=stamp), stamps.new_id())
+
+
+def _markers(pack: Pack, source_id: str, branch_id: str) -> MarkerSet:
+    """Return the markers and pins of a branch, which has the turns of its source."""
+    known = tuple(
+        Marker(each.checkpoint_id, each.session_id, each.turn_id, each.label, each.created_at)
+        for each in pack.markers
+    )
+    kept = [turn.turn_id for turn in pack.turns if turn.session_id == source_id]
+    return markers.copied(MarkerSet(known, pack.pins), source_id, branch_id, kept, 0)
+
+
+def _lines(sessions: Sessions, store: HistoryStore, row: SessionRow) -> Iterator[bytes]:
+    """Yield the lines of a history without their LF; raises `RemoteError`, `Cancelled`."""
+    rest, count = b"", 0
+    for data in store.read(row.session_id, row.head):
+        sessions.pace.step(len(data))
+        *lines, rest = (rest + data).split(b"\n")
+        count += len(lines)
+        yield from lines
+    if rest or count != row.lines:
+        raise damaged("it has another number of lines than its row says")
+    sessions.pace.commit()
+
+
+def _thread(  # noqa: PLR0913, PLR0917 - the source, the branch, and the time
+    row: SessionRow, first: bytes, lines: Iterator[bytes], folder: str, branch_id: str, at: str
+) -> NewThread:
+    """Return the session file to create."""
+    head = object_of(object_of(load(first)).get("payload"))
+    if object_of(load(first)).get("type") != "session_meta":
+        raise damaged("its first line is not the head of a session")
+    before, window = text_of(head.get("cwd")), stamps.new_id()
+    source = SourceSession(row.session_id, folder, head, None)
+    # The model provider is the other machine's; Codex uses its own setting (WIN-13).
+    meta = dict(session_meta(branch_id, window, source, moment_of(at)))
+    meta.pop("model_provider", None)
+    start = whole_of(head.get("subagent_history_start_ordinal"))
+    if start is not None:
+        meta["subagent_history_start_ordinal"] = start
+    names = WindowNames(window, stamps.new_id)
+    return NewThread(meta, (_arrived(line, names, before, folder) for line in lines))
+
+
+def _arrived(
+    line: bytes, names: WindowNames, before: str | None, folder: str
+) -> HistoryItem | Copied:
+    """Return a line of the remote as a line of the branch; raises `RemoteDamaged`."""
+    record = load(line)
+    if not is_object(record):
+        raise damaged("one of its lines is not a record")
+    payload = object_of(record.get("payload"))
+    match record.get("type"), payload.get("type"):
+        case ("session_meta", _) | ("event_msg", "thread_settings_applied"):
+            # Codex ignores everything before a second head, and would take over the permissions
+            # and the folders of the other machine.
+            return evolve(QUIET, timestamp=text_of(record.get("timestamp")))
+        case "compacted", _:
+            return Copied(names.renamed(line))
+        case "turn_context", _:
+            return Copied(_settled(record, payload, before, folder))
+        case _:
+            return Copied(line)
+
+
+_PERMISSIONS = frozenset(
+    {"approval_policy", "approvals_reviewer", "permission_profile", "sandbox_policy"}
+)
+_CAREFUL: Json = {"approval_policy": "on-request", "sandbox_policy": {"type": "read-only"}}
+"""Codex ignores the settings of a turn without these two; its own sandbox setting wins."""
+
+
+def _settled(record: Json, payload: Json, before: str | None, folder: str) -> bytes:
+    """Return the settings of a turn with the folder of the branch and careful permissions.
+
+    Codex takes the approvals of a resumed session from these settings: a machine that never asks
+    must not make this one do so.
+    """
+    kept = {key: each for key, each in payload.items() if key not in _PERMISSIONS}
+    cwd = text_of(payload.get("cwd"))
+    if before is not None and cwd is not None:
+        kept["cwd"] = _moved(cwd, before, folder)
+    return orjson.dumps({**record, "payload": {**kept, **_CAREFUL}})
+
+
+def _moved(cwd: str, before: str, folder: str) -> str:
+    """Return a folder of the other machine mapped to the branch, if it is in the session's."""
+    below = cwd[len(before) :]
+    if not cwd.startswith(before) or below[:1] not in {"", "/", "\\"}:
+        return cwd
+    inside = os.path.join(folder, *filter(None, below.replace("\\", "/").split("/")))
+    return inside if os.path.isdir(inside) else folder
+
+
+def _name(sessions: Sessions, branch_id: str, row: SessionRow) -> None:
+    """Give a branch the title of its source, only in Codex's list."""
+    if row.title is None:
+        return
+    try:
+        sessions.threads.rename(branch_id, row.title, listed=True)
+    except Refusal as refusal:
+        logger.warning("%s: the branch has no name: %s", refusal.code, refusal.message)

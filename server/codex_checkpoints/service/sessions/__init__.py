@@ -1,0 +1,1 @@
+"""Finds, lists, names, moves and deletes sessions, and follows their files."""
