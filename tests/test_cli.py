@@ -271,7 +271,7 @@ def test_command_table_names_every_command_of_its_modules() -> None:
 
 def test_help_imports_no_module_of_a_command() -> None:
     program = (
-        "import sys; from codex_checkpoints import cli\n"
+        "import sys; from codex_checkpoints.doors import cli\n"
         "try: cli.main(['--help'])\n"
         "except SystemExit: sys.stderr.write(' '.join(sys.modules))"
     )
@@ -1268,7 +1268,7 @@ def test_a_defect_is_told_by_its_kind_and_its_place_and_never_by_its_words(
         raise LookupError("a prompt")
 
     monkeypatch.setattr(Sessions, "find", fail)
-    place = r"LookupError at codex_checkpoints\.cli\.commands:[0-9]+"
+    place = r"LookupError at codex_checkpoints\.doors\.cli\.commands:[0-9]+"
 
     told, done = error(home.here("history", thread(1), "--json")), home.here("history", thread(1))
 
@@ -1322,7 +1322,7 @@ def test_only_a_question_that_is_answered_with_yes_lets_it_write(home: Home, ans
 def test_ctrl_c_while_the_program_loads_is_no_traceback(
     home: Home, command: str, code: int
 ) -> None:
-    door = {"sessions": "cli"}.get(command, command)
+    door = {"sessions": "doors.cli"}.get(command, f"doors.{command}")
     program = f"""
 import sys
 from codex_checkpoints import __main__

@@ -230,7 +230,7 @@ def test_of_a_session_that_goes_while_it_is_read_nothing_is_kept(home: Home, nam
     path, archived = home.path(), home.path(archived=True)
     with home.house() as house:
         house.sessions.open(thread(1))
-        pace, catalogue = Progress(), house.sessions.catalogue
+        progress, catalogue = Progress(), house.sessions.catalogue
 
         def goes() -> None:
             if path.exists():
@@ -238,8 +238,8 @@ def test_of_a_session_that_goes_while_it_is_read_nothing_is_kept(home: Home, nam
                 path.rename(archived)
                 catalogue.look([str(path), str(archived)])
 
-        pace.let_in = goes
-        with house.sessions.at(pace):
+        progress.let_in = goes
+        with house.sessions.at(progress):
             if name == "digest":
                 Digests(house.sessions).digest(thread(1))
             else:

@@ -393,9 +393,9 @@ def test_where_no_copy_can_be_written_the_call_is_let_through(codex: Codex):
 
 SLOW = """
 import threading
-from codex_checkpoints import hook
-from codex_checkpoints.service import file_copies
-file_copies.note = lambda *_: threading.Event().wait(30)
+from codex_checkpoints.doors import hook
+from codex_checkpoints.service.files import copies
+copies.note = lambda *_: threading.Event().wait(30)
 hook.SECONDS_TO_COPY = 0.2; hook.serve(None, None)
 """
 

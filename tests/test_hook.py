@@ -494,7 +494,7 @@ def test_no_word_of_a_session_is_noted_or_said(home: Home):
 
 
 def test_a_call_that_never_ends_is_given_up(home: Home):
-    program = "from codex_checkpoints import hook; hook.SECONDS = 0.2; hook.serve(None, None)"
+    program = "from codex_checkpoints.doors import hook; hook.SECONDS = 0.2; hook.serve(None, None)"
     with subprocess.Popen(
         [sys.executable, "-c", program],
         env=home.environment(),
@@ -511,7 +511,8 @@ def test_a_call_that_never_ends_is_given_up(home: Home):
 # The session is slow to open; the process would answer, had it not given up.
 SLOW = """
 import threading
-from codex_checkpoints import assembly, hook
+from codex_checkpoints import assembly
+from codex_checkpoints.doors import hook
 assemble = assembly.assemble
 def slow(where):
     threading.Event().wait(30)
@@ -519,10 +520,11 @@ def slow(where):
 assembly.assemble = slow; hook.SECONDS = 0.5; hook.serve(None, None)
 """
 DEFECT = """
-from codex_checkpoints import assembly, hook
-from codex_checkpoints.service.connect import hooking
+from codex_checkpoints import assembly
+from codex_checkpoints.doors import hook
+from codex_checkpoints.service.connect import hook_handler
 def defect(self, call): raise KeyError('sesame')
-hooking.Hooking.answer = defect; hook.serve(None, None)
+hook_handler.HookHandler.answer = defect; hook.serve(None, None)
 """
 
 

@@ -200,7 +200,7 @@ sys.path[:0] = sys.argv[1:3]
 from codex_checkpoints.core.checkpoint.records import to_bytes
 from codex_checkpoints.core.checkpoint.records import Caps
 from codex_checkpoints.core.checkpoint.view import view_v1
-from codex_checkpoints.core.rollout import reader
+from codex_checkpoints.core.agents.codex import reader
 from reading import told
 whole = hashlib.sha256()
 for story in sorted(path for path in Path(sys.argv[2], "golden").iterdir() if path.is_dir()):

@@ -125,7 +125,7 @@ def test_the_policy_comes_first_then_the_append_then_the_patch(
     live.append([kept[0], passing, kept[1]], AT)
 
     (append, patch) = store.calls
-    assert append == ("append", operation_records)
+    assert append == ("append", kept)
     row = derived(patch)
     assert (row.task, row.turns, row.first_text) == ("third", 3, "first")
     assert row.rollout == store.rollouts()[row.path]

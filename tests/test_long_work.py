@@ -78,7 +78,7 @@ def written(home: Home) -> dict[str, str]:
 
 
 class Impatient(Progress):
-    """A pace that is cancelled at one of its steps, and counts them."""
+    """A progress that is cancelled at one of its steps, and counts them."""
 
     def __init__(self, last: int) -> None:
         super().__init__()
@@ -178,20 +178,20 @@ def test_cancelled_at_any_step_it_has_changed_nothing_and_else_it_is_done(
 ) -> None:
     operation = OPERATIONS[name](sessions)
     before = written(home)
-    steps, pace = 0, Impatient(0)
+    steps, progress = 0, Impatient(0)
     while True:
-        with sessions.at(pace):
+        with sessions.at(progress):
             try:
                 operation()
                 break
             except Cancelled:
-                assert not pace.has_committed
+                assert not progress.has_committed
                 assert written(home) == before
-        steps, pace = steps + 1, Impatient(steps + 1)
+        steps, progress = steps + 1, Impatient(steps + 1)
 
     assert steps > (0 if name in FEW else 5)
-    assert (written(home) != before) is pace.has_committed
-    assert pace.has_committed is (name in CHANGING)
+    assert (written(home) != before) is progress.has_committed
+    assert progress.has_committed is (name in CHANGING)
 
 
 def test_what_was_cancelled_can_be_done_at_once(home: Home, sessions: Sessions) -> None:
@@ -216,7 +216,7 @@ def test_a_cancelled_restore_ends_in_the_audit(home: Home, sessions: Sessions) -
 
 
 class Interrupted(Impatient):
-    """A pace that a person interrupts at one of its steps."""
+    """A progress that a person interrupts at one of its steps."""
 
     def step(self, size: int = 0) -> None:
         if self.steps >= self.last:
@@ -247,11 +247,11 @@ def test_an_interrupted_restore_is_taken_back_or_finished_by_the_next_start(
 
 def test_the_percentage_grows_and_stays_below_the_end() -> None:
     told: list[int] = []
-    pace = Progress()
-    pace.report_to(told.append)
-    pace.expect(1_000)
+    progress = Progress()
+    progress.report_to(told.append)
+    progress.expect(1_000)
     for _ in range(300):
-        pace.step(5)
+        progress.step(5)
 
     assert told == sorted(set(told))
     assert (told[0], told[-1]) == (1, 99)
@@ -260,11 +260,11 @@ def test_the_percentage_grows_and_stays_below_the_end() -> None:
 # --- pieces of one request -----------------------------------------------------------------------
 
 
-def called_off_while_others_are_served(sessions: Sessions, pace: Progress) -> str:
+def called_off_while_others_are_served(sessions: Sessions, progress: Progress) -> str:
     """Call off a piece that waits for its turn; return what its client is answered."""
 
     async def begun(worker: Worker) -> str:
-        work, others = LongWork(worker, sessions, pace), threading.Event()
+        work, others = LongWork(worker, sessions, progress), threading.Event()
         worker.submit(others.wait)
         piece = asyncio.ensure_future(work.do(lambda: "done"))
         await asyncio.sleep(0)
@@ -280,13 +280,13 @@ def called_off_while_others_are_served(sessions: Sessions, pace: Progress) -> st
 def test_a_piece_that_waits_for_its_turn_can_be_called_off_but_not_behind_what_is_written(
     sessions: Sessions,
 ) -> None:
-    pace = Progress()
+    progress = Progress()
     with pytest.raises(Cancelled):
-        called_off_while_others_are_served(sessions, pace)
+        called_off_while_others_are_served(sessions, progress)
 
-    pace = Progress()
-    pace.commit()
-    assert called_off_while_others_are_served(sessions, pace) == "done"
+    progress = Progress()
+    progress.commit()
+    assert called_off_while_others_are_served(sessions, progress) == "done"
 
 
 def test_between_the_steps_of_a_long_reading_others_are_served(sessions: Sessions) -> None:
@@ -297,16 +297,18 @@ def test_between_the_steps_of_a_long_reading_others_are_served(sessions: Session
 
     def reading(*others: str) -> None:
         for each in others:
-            submit(each, pace.cancel if each == "call it off" else lambda: sessions.show(thread(1)))
+            submit(
+                each, progress.cancel if each == "call it off" else lambda: sessions.show(thread(1))
+            )
         Digests(sessions).digest(thread(1))
         done.append("digest")
 
     async def served(*others: str) -> None:
-        work = LongWork(worker, sessions, pace, lets_in=True)
+        work = LongWork(worker, sessions, progress, lets_in=True)
         await work.do(lambda: reading(*others))
 
     with Worker() as worker:
-        pace = Progress()
+        progress = Progress()
         asyncio.run(served("show"))
         assert done == ["show", "digest"]
         # What it let in is done, also where it is called off itself.

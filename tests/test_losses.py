@@ -380,7 +380,7 @@ def test_a_fork_of_a_session_of_ours_knows_what_that_replaced(home: Home):
 
 
 class Counted(Progress):
-    """A pace that counts what is read."""
+    """A progress that counts what is read."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -397,14 +397,14 @@ def test_a_source_is_read_once_and_no_further_than_the_compaction_did(home: Home
     session_id = compact(home)
     go_on(home, thread(1), r.turn(r.user("go on"), *[r.assistant("And on. " * 9_000)] * 8))
     (made,) = home.root.rglob(f"*{session_id}.jsonl")
-    pace = Counted()
+    progress = Counted()
 
     with home.house() as house:
         house.sessions.open(session_id)
-        with house.sessions.at(pace):
+        with house.sessions.at(progress):
             losses_of(house.sessions, session_id)
 
-    assert pace.read == size + made.stat().st_size
+    assert progress.read == size + made.stat().st_size
 
 
 def test_a_window_has_the_strategy_of_our_own_record(home: Home):

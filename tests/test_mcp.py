@@ -664,9 +664,9 @@ def test_a_client_that_hears_nothing_any_more_ends_the_door_quietly(home: Home) 
 
 def test_nothing_but_the_protocol_reaches_the_client(home: Home) -> None:
     program = (
-        "from codex_checkpoints import mcp\n"
-        "mcp.McpServer.answer = lambda door, line: print('a stray word')\n"
-        "mcp.serve(None, None)"
+        "from codex_checkpoints.doors.mcp import server\n"
+        "server.McpServer.answer = lambda door, line: print('a stray word')\n"
+        "server.serve(None, None)"
     )
     done = home.alone(sys.executable, "-c", program, said=request("ping"))
 

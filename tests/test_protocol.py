@@ -379,14 +379,14 @@ def test_changes_are_told_and_counted_from_one(own: Home, tmp_path: Path):
 
 
 FAILING_ONCE = """
-from codex_checkpoints.service.following import Follower
-plain, failed = Follower.{look}, []
+from codex_checkpoints.service.sessions.session_watcher import SessionWatcher
+plain, failed = SessionWatcher.{look}, []
 def once(self):
     if not failed:
         failed.append(True)
         raise ZeroDivisionError("{secret}")
     return plain(self)
-Follower.{look} = once
+SessionWatcher.{look} = once
 """
 
 
@@ -598,7 +598,7 @@ def is_running(pid: int) -> bool:
 
 PRINTING = """
 import sys
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.sessions.sessions import Sessions
 plain = Sessions.refresh
 def refresh(self, *asked):
     print("a stray line")
@@ -607,7 +607,7 @@ def refresh(self, *asked):
 Sessions.refresh = refresh
 """
 DEFECT = """
-from codex_checkpoints.service.sessions import Sessions
+from codex_checkpoints.service.sessions.sessions import Sessions
 def open(self, session):
     raise ZeroDivisionError("words\\n\\x1b[2J /home/ana")
 Sessions.open = open

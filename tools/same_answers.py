@@ -12,7 +12,7 @@ for either build, one after the other, and asked in this order:
     doors     calls of the hook and of the MCP server
     files     the home and our own folder as they are then
 
-and once for all homes: the help of every command (`help`), and extension/src/protocol.ts
+and once for all homes: the help of every command (`help`), and extension/src/client/protocol.ts
 (`generated`). What is drawn anew is replaced before comparing: ids and digests by numbers in the
 order of their first appearance, times by a mark. What `read` shows is never replaced, but for
 folders and for the age in the list of sessions. In `index.sqlite` the rows count, of saved states
@@ -87,7 +87,7 @@ def helps(build: Build) -> Answers:
             asked.command("help", name, "--help")
     finally:
         calls.close()
-    file = build.repository / "extension/src/protocol.ts"
+    file = build.repository / "extension/src/client/protocol.ts"
     asked.note("generated", "protocol.ts", text_of(file))
     asked.note("generated", "methods", "\n".join(methods_of(build)))
     return asked.answers

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.agents.codex.items import PatchedFile
+from codex_checkpoints.core.patches import PatchedFile
 from codex_checkpoints.core.shell.script import files_of
 from growth import takes_time_in_proportion
 

@@ -19,7 +19,7 @@ const server = readdirSync(SERVER, { recursive: true, encoding: "utf8" })
 
 test("each sentence is of a code of the server", () => {
   const [, union = ""] =
-    /export type RefusalCode =\n(.*?);/s.exec(text("extension/src/protocol.ts")) ?? [];
+    /export type RefusalCode =\n(.*?);/s.exec(text("extension/src/client/protocol.ts")) ?? [];
   const codes = [...union.matchAll(/"(\w+)"/g)].map(([, code]) => code);
 
   assert.deepEqual(

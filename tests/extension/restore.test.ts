@@ -393,7 +393,7 @@ test("a page sets text and never markup, and runs nothing but its own script", (
     const style = readFileSync(join(folder, name), "utf8");
     assert.doesNotMatch(style, /url\(|@import|#[0-9a-f]{6}\b/, name);
   }
-  const host = readFileSync("extension/src/panel.ts", "utf8");
+  const host = readFileSync("extension/src/common/panel.ts", "utf8");
   assert.match(host, /"default-src 'none'"/);
   assert.doesNotMatch(/const policy = \[.*?\]/s.exec(host)?.[0] ?? "*", /unsafe|\*|https?:/);
 });

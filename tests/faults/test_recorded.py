@@ -39,22 +39,24 @@ pytestmark = [
 WORK = """
 import os
 
-from codex_checkpoints.operations import compactions
+from codex_checkpoints.operations import compaction
 from codex_checkpoints.codex.entries import HOOKS, Entries
-from codex_checkpoints.service.compaction.compacting import Compacting
-from codex_checkpoints.service.compaction.installing import Undoing
-from codex_checkpoints.service.compaction.request import Request
-from codex_checkpoints.service.connect.connecting import Connector
-from codex_checkpoints.service.deleting import delete
-from codex_checkpoints.service.portable import export, import_pack
-from codex_checkpoints.service.restore.planning import RestoreParams
-from codex_checkpoints.service.restore.restoring import Restoring
+from codex_checkpoints.service.compaction.compact import Compacting
+from codex_checkpoints.service.compaction.install import Undoing
+from codex_checkpoints.service.compaction.request import CompactionRequest
+from codex_checkpoints.service.connect.codex_config import Connector
+from codex_checkpoints.service.sessions.deletion import delete
+from codex_checkpoints.service.packs import export, import_pack
+from codex_checkpoints.service.restore.plan import RestoreParams
+from codex_checkpoints.service.restore.restore import Restoring
 
 def work(sessions, root, what, *given):
-    outside = compactions.outside({})
+    outside = compaction.outside({})
     match what:
         case "compact":
-            Compacting(sessions, outside).compact(Request(given[0], into=given[1], force=True))
+            Compacting(sessions, outside).compact(
+                CompactionRequest(given[0], into=given[1], force=True)
+            )
         case "uncompact":
             Undoing(sessions, outside).uncompact(given[0])
         case "restore":

@@ -263,7 +263,7 @@ PUSH = """
 def work(sessions, root, session):
     from codex_checkpoints import assembly
     from codex_checkpoints.service.remote.outgoing import outgoing
-    from codex_checkpoints.service.remote.pushing import Pusher
+    from codex_checkpoints.service.remote.push import Pusher
     from codex_checkpoints.storage.remote.chosen import ChosenRemote
     from codex_checkpoints.storage.remote.spool import Spool
     store = assembly.remote_store(os.path.join(root, "remote"))
@@ -276,7 +276,7 @@ def work(sessions, root, session):
 PULL = """
 def work(sessions, root, session):
     from codex_checkpoints import assembly
-    from codex_checkpoints.service.remote.pulling import pull
+    from codex_checkpoints.service.remote.pull import pull
     pull(sessions, assembly.remote_store(os.path.join(root, "remote")), session, root)
 """
 

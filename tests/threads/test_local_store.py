@@ -568,13 +568,13 @@ WORKER = """
 import sys, time
 from datetime import UTC, datetime
 from codex_checkpoints.storage import records
-from codex_checkpoints.service.reading.catalogue import Catalogue
+from codex_checkpoints.service.reading.session_index import SessionIndex
 from codex_checkpoints.storage.contract import HistoryItem, Patch, ThreadIsLive, ThreadQuery
 from codex_checkpoints.storage.local import LocalThreadStore
 
 home, who, seconds, *threads = sys.argv[1:]
 store = LocalThreadStore(home, home + "/codex-checkpoints", records.now)
-catalogue = Catalogue(store)
+catalogue = SessionIndex(store)
 end, count = time.monotonic() + float(seconds), 0
 written = {thread: 0 for thread in threads}
 while time.monotonic() < end or count < 20:
@@ -664,7 +664,9 @@ def test_metadata_is_written_in_one_place():
             for path in package.rglob("*.py")
             if call in path.read_text(encoding="utf-8")
         }
-        assert users == ({home_of_it} if home_of_it else {"storage/durable.py", "storage/local.py"})
+        assert users == (
+            {home_of_it} if home_of_it else {"storage/atomic_files.py", "storage/local.py"}
+        )
 
 
 def test_what_was_derived_is_told_in_one_transaction_a_slice(

@@ -1,4 +1,4 @@
-// Written by `python -m codex_checkpoints.doors.typescript` from server/codex_checkpoints/protocol.
+// Written by `python -m codex_checkpoints.doors.typescript` from its doors/protocol.py.
 // Do not edit: change that package and run the command again.
 
 import { NotificationType } from "vscode-jsonrpc";

@@ -1,4 +1,4 @@
-/** Draws Markdown: elements and text, from the tree of `model/markdown.ts`. */
+/** Draws Markdown: elements and text, from the tree of `page/model/markdown.ts`. */
 
 import { type Mark, readMarkdown, readTyped } from "../page/model/markdown.ts";
 import { codeBlock } from "./code.ts";

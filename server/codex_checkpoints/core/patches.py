@@ -1,4 +1,4 @@
-"""Applies and undoes the hunks of a patch, line by line and byte for byte."""
+"""Defines the files of a patch; applies and undoes its hunks, line by line and byte for byte."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Literal
 
-from attrs import frozen
+from attrs import field, frozen
 
 _PLACE = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _TRIES = 1000
@@ -15,6 +15,19 @@ _TRIES = 1000
 
 Fit = Literal["numbered", "shifted", "context"]
 """Where undone hunks were found: at their line numbers, at other lines, or by their text."""
+
+
+@frozen
+class PatchedFile:
+    """One file of a patch, by its path as written; `kind` is mostly `add`, `update` or `delete`.
+
+    `added` is the hash of the content of an added file.
+    """
+
+    path: str
+    kind: str
+    move_to: str | None = None
+    added: str | None = field(default=None, eq=False, kw_only=True)
 
 
 @frozen

@@ -1,6 +1,6 @@
 """Defines the protocol between server and clients: the table of methods.
 
-`server` registers exactly this table, the command line prints the same records, and PROTOCOL.md and
+`lsp` registers exactly this table, the command line prints the same records, and PROTOCOL.md and
 the TypeScript of the extension are made from them.  Operations are loaded lazily.
 
 Field names are camelCase on the wire.  Every field is always sent, `null` for an unknown value.

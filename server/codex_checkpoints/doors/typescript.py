@@ -1,7 +1,7 @@
 """Turns `protocol` into `client/protocol.ts`, and the limits of texts into `limits.ts`.
 
     python -m codex_checkpoints.doors.typescript           write both files
-    python -m codex_checkpoints.doors.typescript --check   compare, print the difference, fail on one
+    python -m codex_checkpoints.doors.typescript --check   compare; fail on a difference
 
 Every field is always sent, so none is optional.  Only the kinds of types that `protocol` uses are
 supported.
@@ -79,7 +79,7 @@ TARGET = Path(__file__).resolve().parents[3] / "extension" / "src" / "client" / 
 LIMITS = TARGET.with_name("limits.ts")
 
 _HEAD = """\
-// Written by `python -m codex_checkpoints.doors.typescript` from server/codex_checkpoints/protocol.
+// Written by `python -m codex_checkpoints.doors.typescript` from its doors/protocol.py.
 // Do not edit: change that package and run the command again.
 
 import { NotificationType } from "vscode-jsonrpc";

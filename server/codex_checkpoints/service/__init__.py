@@ -1,6 +1,6 @@
 """The use cases, for every door.
 
-`reading` reads session files, `sessions` answers questions about them, `threads` changes them and
-`following` keeps checkpoints current.  `compaction`, `restore` and `portable` make sessions, each
-as an `undertaking`; `connect` connects Codex.  A request that cannot be met raises a `Refusal`.
+`reading` reads session files; `sessions` lists, changes and follows them; `history` and `search`
+answer questions about their content.  `compaction`, `restore`, `packs` and `remote` make sessions,
+each as one `operation`; `connect` connects Codex.  A request that cannot be met raises a `Refusal`.
 """

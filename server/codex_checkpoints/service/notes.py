@@ -1,6 +1,6 @@
 """Adds notes to the memory of a session, revokes them, and lists them with their evidence.
 
-A note is a fact or a decision that passed `claims.check`.  It is durable and in the stored
+A note is a fact or a decision that passed `note_rules.check`.  It is durable and in the stored
 checkpoint before the caller gets an answer; a refusal writes nothing (DSC-36).  The check runs
 under the right to append, so two processes never use the same decision id.
 """
@@ -107,8 +107,8 @@ class Notes:
     def apply(self, session: str, payload: bytes) -> Applied:
         """Accept a payload; on return it is durable and in the stored checkpoint (DSC-33).
 
-        Raises the refusal of the broken rule (`claims`), `storage_error`, or `conflict` for a file
-        that is not the current one of a session of this home.
+        Raises the refusal of the broken rule (`note_rules`), `storage_error`, or `conflict` for a
+        file that is not the current one of a session of this home.
         """
         row, opened = self._sessions.open_own(session)
         place = self._place(row, opened)

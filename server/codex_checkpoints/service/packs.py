@@ -78,7 +78,7 @@ from codex_checkpoints.storage.records import IMPORTS, MARKERS
 
 def chronicle_of(sessions: Sessions, row: Row, last: int) -> Trace:
     """Read a session up to the record `last`; refuses `unreadable_source`."""
-    sessions.pace.expect(sessions.catalogue.chains.weight(row))
+    sessions.progress.expect(sessions.catalogue.chains.weight(row))
     trace = Trace(last=last)
     sessions.catalogue.read_with(trace.replay, row)
     return trace
@@ -165,7 +165,7 @@ def pack_of(sessions: Sessions, homes: Collection[str], session: str, file: str)
     _refuse_place(sessions, file)
     row, rows = sessions.find(session), sessions.catalogue.rows
     if row.path not in rows():  # it is read from its beginning
-        sessions.pace.expect(sessions.catalogue.chains.weight(row))
+        sessions.progress.expect(sessions.catalogue.chains.weight(row))
     row, opened = sessions.open(session)
     with reading_file(row):
         hashes = _hashes(sessions, opened)
@@ -192,7 +192,7 @@ def export(
     too large for a pack, `invalid_payload`, `storage_error`.
     """
     found = pack_of(sessions, homes, session, file)
-    sessions.pace.commit()
+    sessions.progress.commit()
     if not found.is_of_this_home:
         _put(file, found.data, mode)
         return found
@@ -220,7 +220,7 @@ def export(
 
 def _hashes(sessions: Sessions, opened: SessionFile) -> Mapping[str, str]:
     replay = opened.now()
-    return paced_hashes(sessions.pace, sessions.workspace, replay.state.base, replay.files())
+    return paced_hashes(sessions.progress, sessions.workspace, replay.state.base, replay.files())
 
 
 def contents_of(
@@ -330,7 +330,7 @@ def plan_import(sessions: Sessions, file: str, cwd: str) -> ImportPlan:
     if not os.path.isdir(folder):
         raise misfit("cwd: must be a folder that is there")
     data = _bytes_of(file)
-    sessions.pace.step()
+    sessions.progress.step()
     try:
         pack = pack_in(data)
     except BadPack as error:
@@ -338,7 +338,7 @@ def plan_import(sessions: Sessions, file: str, cwd: str) -> ImportPlan:
         raise Refusal(error.code, message, {"problems": list(error.problems)}) from error
     digest = digest_of(data)
     _refuse_twice(sessions, digest)
-    hashes = paced_hashes(sessions.pace, sessions.workspace, folder, files_of(pack))
+    hashes = paced_hashes(sessions.progress, sessions.workspace, folder, files_of(pack))
     seed = seed_of(pack, hashes)
     caps = sessions.settings.caps_for(pack.origin.model)
     text = bundle(view_v1(seed, caps))
@@ -365,7 +365,7 @@ def thread_of(plan: ImportPlan, session_id: str, at: str) -> tuple[NewThread, Wi
 def _refuse_twice(sessions: Sessions, digest: str) -> None:
     there = sessions.catalogue.current()
     for made in ImportRecords(sessions.records).all():
-        sessions.pace.step()
+        sessions.progress.step()
         if made.pack_digest == digest and made.session_id in there:
             message = f"this pack is here already, as session {made.session_id}"
             facts = {"sessionId": made.session_id, "reason": "imported"}
@@ -405,7 +405,7 @@ def import_pack(sessions: Sessions, file: str, cwd: str) -> tuple[ImportPlan, Im
     new, windows = thread_of(plan, session_id, at)
     source = plan.pack.origin.session_id
     made = Import(operation_id, session_id, source, at, plan.digest, windows, plan.seed, plan.pack)
-    sessions.pace.commit()
+    sessions.progress.commit()
     work = _import_work(sessions, session_id, made)
     with storing_restore(session_id), undertaking(records, session_id, work) as prepare:
         prepare({"import": {"operationId": operation_id}})

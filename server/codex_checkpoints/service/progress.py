@@ -93,18 +93,18 @@ class Progress:
 
 
 def paced_hashes(
-    pace: Progress, workspace: Workspace, base: str | None, uris: Iterable[str]
+    progress: Progress, workspace: Workspace, base: str | None, uris: Iterable[str]
 ) -> dict[str, str]:
     """Hash the files at uris now, as `Workspace.hashes` does, in steps; raises `Cancelled`."""
     wanted = tuple(uris)
     sizes = workspace.sizes(base, wanted)
-    pace.expect(sum(sizes.values()))
+    progress.expect(sum(sizes.values()))
 
     def stepping() -> Iterator[str]:
         for uri in wanted:
-            pace.step()
+            progress.step()
             yield uri
-            pace.step(sizes.get(uri, 0))
+            progress.step(sizes.get(uri, 0))
 
     return workspace.hashes(base, stepping())
 
@@ -114,7 +114,7 @@ class ProgressReader:
 
     def __init__(self, reader: RolloutReader) -> None:
         self._reader = reader
-        self.pace = Progress()
+        self.progress = Progress()
         self.identify, self.first_line = reader.identify, reader.first_line
         self.mark_at, self.ends = reader.mark_at, reader.ends
 
@@ -129,11 +129,11 @@ class ProgressReader:
         return self._reader.read(path, offset, self._stepping(feed), limit)
 
     def _stepping(self, feed: Feed) -> Feed:
-        pace = self.pace
+        progress = self.progress
 
         def fed(data: bytes) -> int:
             consumed = feed(data)
-            pace.step(consumed)
+            progress.step(consumed)
             return consumed
 
         return fed

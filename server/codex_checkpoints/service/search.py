@@ -99,7 +99,7 @@ class Search:
         name = self._needle if self._kinds else Needle.of(path.rsplit("/", 1)[-1])
         self._bytes = ByteSearch(name.pieces, folded=name.folded)
         self._reader = ProgressReader(sessions.catalogue.store.reader)
-        self._reader.pace = sessions.pace
+        self._reader.progress = sessions.progress
         self._searched: frozenset[str] = frozenset()
         self._describe: Callable[[Row], SessionSummary] | None = None
 
@@ -118,7 +118,7 @@ class Search:
         rows = [named] if named and carried else self._listed(query)
         self._searched = frozenset(row.session_id for row in rows)
         rows = rows if named is None else [named]
-        self._reader.pace.expect(sum(row.rollout.size for row in rows))
+        self._reader.progress.expect(sum(row.rollout.size for row in rows))
         batch, size = list[Row](), 0
         for row in rows:
             batch.append(row)

@@ -1,7 +1,7 @@
 """Locks open files in the way that Codex does: `flock`, on Windows `LockFileEx`.
 
 Nothing here waits, and a lock ends with its process.  `storage/locks` explains the meaning of
-Codex's own locks, `durable` the meaning of ours.
+Codex's own locks, `atomic_files` the meaning of ours.
 """
 
 from __future__ import annotations

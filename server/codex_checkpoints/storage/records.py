@@ -1,7 +1,7 @@
 """Keeps our own durable files, below the state folder (rules, "Files"), and makes times and ids.
 
-A file is either replaced whole or only grows by whole lines, both by `durable`.  Except for the
-index we write no other files there.
+A file is either replaced whole or only grows by whole lines, both by `atomic_files`.  Except for
+the index we write no other files there.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class Records:
 
     @contextlib.contextmanager
     def journal(self, session_id: str, name: str) -> Generator[Journal]:
-        """Hold the right to write to a file of a session, as `durable.held`."""
+        """Hold the right to write to a file of a session, as `atomic_files.held`."""
         folder = self.session_dir(session_id)
         if folder is None:
             raise StorageError("the id of the session is not the name of a folder")

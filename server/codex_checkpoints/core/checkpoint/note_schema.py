@@ -2,7 +2,7 @@
 
 `read` and `schema` both follow the records of the three kinds.  No record has a field for a task,
 an artifact, a status or an instruction (DSC-12, DSC-37, DSC-61, DSC-62).  A missing `evidence` fits
-the shape: `claims` refuses it with a code of its own (DSC-34).
+the shape: `note_rules` refuses it with a code of its own (DSC-34).
 """
 
 import unicodedata
@@ -21,7 +21,7 @@ from codex_checkpoints.core.converters import MISFITS, Problem, camel, json_conv
 from codex_checkpoints.core.fields import CONTROLS, is_object
 
 MAX_DEPENDENCIES = 16
-"""`claims` refuses more, with `limit_exceeded`."""
+"""`note_rules` refuses more, with `limit_exceeded`."""
 
 MAX_NAME = 128
 """Characters of a fact key, a decision id and a step id."""

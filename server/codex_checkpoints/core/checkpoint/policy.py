@@ -1,10 +1,10 @@
 """Finds standing policies: texts that tell an agent how to behave from now on (DSC-12, DSC-60).
 
-Each row of `POLICY_RULES` is one plain form.  A policy addresses the agent (an imperative at the start of
-a clause, the second person, or "we always …") and is meant to last.  Everything else passes: bare
-imperatives, as in plan steps and decisions, statements about the project, and reported speech
-("README says: always run make").  When in doubt a text passes, since a note is quoted data with
-evidence (TRU-8).
+Each row of `POLICY_RULES` is one plain form.  A policy addresses the agent (an imperative at the
+start of a clause, the second person, or "we always …") and is meant to last.  Everything else
+passes: bare imperatives, as in plan steps and decisions, statements about the project, and reported
+speech ("README says: always run make").  When in doubt a text passes, since a note is quoted data
+with evidence (TRU-8).
 
 Limits: English only, one line at a time.  Not found: indirect speech, the plain present ("replies
 are in French"), encoded text, spaced letters, orders quoted from a source.

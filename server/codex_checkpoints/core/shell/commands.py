@@ -1,7 +1,8 @@
 """Decides the kind of a command (a look, a chore or a check) and which runs are of one program.
 
-This is the only place that decides it (rules, "Observations"); `acts` does it for one part of a
-script.  A script has the kind of its most telling part: a check before a chore before a look.
+This is the only place that decides it (rules, "Observations"); `simple_commands` does it for one
+part of a script.  A script has the kind of its most telling part: a check before a chore before a
+look.
 """
 
 from __future__ import annotations

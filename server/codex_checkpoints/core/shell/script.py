@@ -13,8 +13,8 @@ from typing import Final
 
 from attrs import evolve, frozen
 
-from codex_checkpoints.core.agents.codex.items import PatchedFile
 from codex_checkpoints.core.fields import content_hash
+from codex_checkpoints.core.patches import PatchedFile
 from codex_checkpoints.core.shell import powershell
 from codex_checkpoints.core.shell.file_arguments import INTO, named_by
 from codex_checkpoints.core.shell.file_writers import formatted_by, may_change_files

@@ -41,11 +41,15 @@ class ServerRequest(Services):
     """One request: its changed and shown sessions are kept to notify the client."""
 
     def __init__(
-        self, where: Places, assembled: Assembly, follower: SessionWatcher | None, pace: Progress
+        self,
+        where: Places,
+        assembled: Assembly,
+        follower: SessionWatcher | None,
+        progress: Progress,
     ) -> None:
         super().__init__(where, assembled)
         self._follower = follower
-        self._pace = pace
+        self._progress = progress
         self.changes: list[tuple[tuple[str, ...], str]] = []
         self.has_shown = False
         self.report: Callable[[Sequence[Any]], None] | None = None
@@ -77,11 +81,11 @@ class ServerRequest(Services):
 
     def is_cancelled(self) -> bool:
         """Return whether the request is cancelled and can still be stopped."""
-        return self._pace.cancelled
+        return self._progress.cancelled
 
     def commit(self) -> None:
         """Make the request uncancellable, on any thread; raises `Cancelled` (`Progress`)."""
-        self._pace.commit()
+        self._progress.commit()
 
 
 class App:
@@ -163,8 +167,8 @@ class App:
     def _stop(self) -> None:
         """Refuse new work; cancel the running requests."""
         self._ended = True
-        for pace in tuple(self._calls.values()):
-            pace.cancel()
+        for progress in tuple(self._calls.values()):
+            progress.cancel()
 
     async def answer(self, method: protocol.Method, params: Any) -> Any:
         """Return the result of a request; notify of its changes, also if it is refused."""
@@ -185,9 +189,9 @@ class App:
             answered.set_result(None)
 
     async def _answer(self, method: protocol.Method, params: Any, token: int | str | None) -> Any:
-        assembled, pace = await self._open(), Progress()
+        assembled, progress = await self._open(), Progress()
         assembled = evolve(assembled, problems=self._wrong_options + assembled.problems)
-        request = ServerRequest(self.where, assembled, self._follower, pace)
+        request = ServerRequest(self.where, assembled, self._follower, progress)
         request.report = self._partial(getattr(params, "partial_result_token", None))
         run = partial(method.run, request, params)
         try:
@@ -197,8 +201,8 @@ class App:
             if method.preview is not None and params.dry_run:
                 title = method.preview
             turn = self._alone if method.alone else contextlib.nullcontext()
-            async with self._calling(pace, title, token), turn:
-                work = LongWork(self._worker, assembled.sessions, pace, method.lets_in)
+            async with self._calling(progress, title, token), turn:
+                work = LongWork(self._worker, assembled.sessions, progress, method.lets_in)
                 return await _in_steps(run, work.do, work.wait)
         finally:
             completed = assembled.sessions.catalogue.take_completed()
@@ -251,13 +255,13 @@ class App:
 
     @contextlib.asynccontextmanager
     async def _calling(
-        self, pace: Progress, title: str, token: int | str | None
+        self, progress: Progress, title: str, token: int | str | None
     ) -> AsyncGenerator[None]:
         """Run a block that takes long and can be cancelled; report progress to `token`."""
         ended = asyncio.get_running_loop().create_future()
-        self._calls[ended] = pace
+        self._calls[ended] = progress
         try:
-            with reporting(self._server.work_done_progress, token, title, pace):
+            with reporting(self._server.work_done_progress, token, title, progress):
                 yield
         finally:
             del self._calls[ended]

@@ -15,7 +15,7 @@ from typing import ParamSpec, TypeVar, cast
 
 from attrs import frozen
 from lsprotocol import types
-from pygls.progress import Progress
+from pygls.progress import Progress as ClientProgress
 
 from codex_checkpoints.service.progress import Progress
 from codex_checkpoints.service.refusal import Cancelled
@@ -73,21 +73,21 @@ class LongWork:
 
     _worker: Worker
     _sessions: Sessions
-    _pace: Progress
+    _progress: Progress
     lets_in: bool = False
 
     async def do(self, function: Callable[[], T]) -> T:
         """Run a piece on the thread of the sessions; raise `Cancelled` if it is cancelled."""
 
         def run() -> T:
-            self._pace.step()
-            with self._sessions.at(self._pace):
+            self._progress.step()
+            with self._sessions.at(self._progress):
                 return function()
 
-        if self._pace.cancelled:
+        if self._progress.cancelled:
             raise Cancelled
         if self.lets_in:
-            self._pace.let_in = self._let_in
+            self._progress.let_in = self._let_in
             job = self._worker.submit_long(run)
         else:
             job = self._worker.submit(run)
@@ -107,36 +107,36 @@ class LongWork:
         try:
             return await asyncio.shield(waiting)
         except asyncio.CancelledError:
-            self._pace.cancel()
-            if self._pace.cancelled and withdraw():
+            self._progress.cancel()
+            if self._progress.cancelled and withdraw():
                 raise Cancelled from None
             return await waiting
 
 
 @contextlib.contextmanager
 def reporting(
-    progress: Progress, token: int | str | None, title: str, pace: Progress
+    client: ClientProgress, token: int | str | None, title: str, progress: Progress
 ) -> Generator[None]:
     """Report progress to a token of the client during a block, and let the token cancel it."""
     if token is None:
         yield
         return
-    progress.begin(token, types.WorkDoneProgressBegin(title, cancellable=True, percentage=0))
-    waiting = cast("dict[int | str, Future[object]]", progress.tokens)
-    waiting[token].add_done_callback(lambda _called_off: pace.cancel())
+    client.begin(token, types.WorkDoneProgressBegin(title, cancellable=True, percentage=0))
+    waiting = cast("dict[int | str, Future[object]]", client.tokens)
+    waiting[token].add_done_callback(lambda _called_off: progress.cancel())
     loop = asyncio.get_running_loop()
 
     def report(percent: int) -> None:
         if token in waiting:  # else the end was reported already
-            progress.report(token, types.WorkDoneProgressReport(percentage=percent))
+            client.report(token, types.WorkDoneProgressReport(percentage=percent))
 
     def forward(percent: int) -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended
             loop.call_soon_threadsafe(report, percent)
 
-    pace.report_to(forward)
+    progress.report_to(forward)
     try:
         yield
     finally:
         waiting.pop(token, None)
-        progress.end(token, types.WorkDoneProgressEnd())
+        client.end(token, types.WorkDoneProgressEnd())

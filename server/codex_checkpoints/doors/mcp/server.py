@@ -1,7 +1,7 @@
 """Serves the memory's tools to Codex over MCP, on stdin and stdout.
 
 Messages are JSON-RPC 2.0, one a line, in UTF-8.  Codex waits for the first answer, so the loop is
-our own and the tools are loaded lazily (`mcp_calls`).  Requests are answered one after the other.
+our own and the tools are loaded lazily (`calls`).  Requests are answered one after the other.
 Nothing here compacts (JUN-22).
 """
 

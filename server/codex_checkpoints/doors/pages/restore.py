@@ -149,7 +149,7 @@ def _listed(heading: str, rows: Iterable[str]) -> list[str]:
 def restore_lines(restores: restore.RestoreList, screen: Screen) -> list[str]:
     """Return a line for each restore, two if one does not fit."""
     lines: list[str] = []
-    for each in restore.items:
+    for each in restores.items:
         head = plain(f"{each.operation_id}  {moment(each.restored_at, screen)}  {each.mode}")
         source = _name(_short(each.source_session_id, screen), there=each.source_available)
         branch = _name(_short(each.session_id, screen), there=each.branch_available)

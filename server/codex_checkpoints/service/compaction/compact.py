@@ -388,7 +388,7 @@ class Compacting:
             session_id, chain = source_id, opened_after(source.traced.history.chain, ids[1])
             size, moment = built.report.after, moment_of(stamp)
             made = behind(source, built.items, size, chain, ids[4], moment)
-        sessions.pace.commit()
+        sessions.progress.commit()
         kept = sessions.projections.keep(source.row, source.opened)
         if kept.storage_problem is not None:
             error = StorageError(kept.storage_problem, sessions.records.state_dir)

@@ -56,7 +56,7 @@ _NOT_IN_EVENT = frozenset({"type", "compactionId", "at", "sessionId", "items", "
 
 @define
 class CompactionWork:
-    """A compaction, or its undo, from its first line to its last; `undertaking.Work`.
+    """A compaction, or its undo, from its first line to its last; `operation.PendingOperation`.
 
     `records` are the source's, if the caller has them already.
     """
@@ -255,7 +255,7 @@ class Undoing:
 
     def _point_back(self, record: Installed) -> None:
         undone = _undone_record(record, self._outside.moment())
-        self._sessions.pace.commit()
+        self._sessions.progress.commit()
         with self._changing(record, undone) as held:
             held.add(undone)
 
@@ -272,7 +272,7 @@ class Undoing:
         size = record.sizes.before.tokens + added
         lines = behind(source, items, size, chain, turn_id, moment_of(in_text(at)), undo=True)
         undone = _undone_record(record, at, chain)
-        self._sessions.pace.commit()
+        self._sessions.progress.commit()
         with self._changing(record, undone, source) as held:
             held.add(Prepared(undone))
             self._sessions.threads.append(source.session_id, lines, at, expected=source.look)

@@ -125,7 +125,7 @@ class Sources:
         records = self._sessions.compactions.of(row.session_id)
         catalogue.look([row.path])
         row = catalogue.current().get(row.session_id, row)
-        self._sessions.pace.expect(2 * catalogue.chains.weight(row))
+        self._sessions.progress.expect(2 * catalogue.chains.weight(row))
         found = self._together(row, seal=seal, cut=cut, quoted=quoted)
         if found is None:
             found = self._apart(row, cut, quoted=quoted)
@@ -255,7 +255,7 @@ class Sources:
         row = catalogue.store.rows().get(surveyed.parts[base.place.file].path)
         if row is None:
             return ()
-        self._sessions.pace.expect(catalogue.chains.weight(row))
+        self._sessions.progress.expect(catalogue.chains.weight(row))
         cut, seed = record.source.bytes_before, surveyed.outline.seed
         then = self._histories.traced(row, base.place.offset, cut, seed)
         if then.in_front is None:

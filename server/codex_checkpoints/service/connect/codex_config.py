@@ -131,7 +131,7 @@ class Connector:
 
 @define
 class ConnectWork:
-    """A change of the connection, from its first line to its event; `undertaking.Work`.
+    """A change of the connection, from its first line to its event; `operation.PendingOperation`.
 
     For each file it has the name and the digest of its new bytes, None for a removal.
     """

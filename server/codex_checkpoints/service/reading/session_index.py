@@ -594,7 +594,7 @@ class SessionIndex:
         except Cancelled:
             raise  # a partial read, which says nothing about the file
         except Exception as error:  # noqa: BLE001 - a defect about one file, not the end for all
-            logger.error("%s: %s", file.path, type(error).__name__)  # noqa: TRY400 - as in `following`
+            logger.error("%s: %s", file.path, type(error).__name__)  # noqa: TRY400 - as in `session_watcher`
             return unreadable_row(file, f"a defect of ours, {type(error).__name__}")
         if old is not None:
             self._readers.keep(reader)

@@ -145,7 +145,7 @@ def _redacted_lines(
     reader = sessions.catalogue.reader
     own = reader.first_line(row.path).rstrip(b"\r\n")
     for number, line in enumerate(whole_history(reader, parts), 1):
-        sessions.pace.step()
+        sessions.progress.step()
         if number == 1:
             leaving = _resolved_head(own, line)
         elif b'"session_meta"' in line and object_of(load(line)).get("type") == "session_meta":
@@ -191,7 +191,7 @@ def _parts(sessions: Sessions, row: Row) -> tuple[CopiedPart, ...]:
     _, problems = bases_below(reader, row.path, locate)
     if problems:
         raise _not_whole(row, "a file that its history begins with is missing")
-    sessions.pace.expect(sessions.catalogue.chains.weight(row))
+    sessions.progress.expect(sessions.catalogue.chains.weight(row))
     parts = (*parts_below(reader, row.path, locate), part_of(reader, row.path))
     for part in (parts[0], parts[-1]):
         head = head_of(reader.first_line(part.path))

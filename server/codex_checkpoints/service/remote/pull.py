@@ -123,7 +123,7 @@ def pull(sessions: Sessions, store: HistoryStore, session: str, into: str) -> Pu
     made = Pull(operation_id, branch_id, row.session_id, at, *ends, pack.lineage)
     updates = [*_updates(pack.notes, row.seq_shift, at)]
     marker_set = _markers(pack, row.session_id, branch_id)
-    sessions.pace.expect(row.size)
+    sessions.progress.expect(row.size)
     work = _work(sessions, branch_id, made)
     with (
         storing_restore(branch_id),
@@ -211,13 +211,13 @@ def _lines(sessions: Sessions, store: HistoryStore, row: SessionRow) -> Iterator
     """Yield the lines of a history without their LF; raises `RemoteError`, `Cancelled`."""
     rest, count = b"", 0
     for data in store.read(row.session_id, row.head):
-        sessions.pace.step(len(data))
+        sessions.progress.step(len(data))
         *lines, rest = (rest + data).split(b"\n")
         count += len(lines)
         yield from lines
     if rest or count != row.lines:
         raise damaged("it has another number of lines than its row says")
-    sessions.pace.commit()
+    sessions.progress.commit()
 
 
 def _thread(  # noqa: PLR0913, PLR0917 - the source, the branch, and the time

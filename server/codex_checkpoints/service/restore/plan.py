@@ -278,7 +278,7 @@ class Planner:
             reason = "a file that its history begins with is missing"
             raise unreadable(row.path, reason, row.session_id)
         passes = 4 if hard else 6  # a soft branch is copied, and its own windows are read
-        sessions.pace.expect(passes * sessions.catalogue.chains.weight(row))
+        sessions.progress.expect(passes * sessions.catalogue.chains.weight(row))
         reader, following = sessions.catalogue.reader, self.source.following
         # Before the source is read for the plan: so these digests belong to the planned bytes.
         own = part_of(reader, row.path)

@@ -1,6 +1,6 @@
 """Restores a marker into a branch, soft or hard (AGN-9, AGN-31, AGN-84, AGN-85).
 
-The plan is validated first, then the branch is made as an `undertaking`, with its events (AGN-61,
+The plan is validated first, then the branch is made as one operation, with its events (AGN-61,
 AGN-69).  The source is never written.
 """
 
@@ -186,7 +186,7 @@ class Restoring:
         if soft:  # a hard one has its notes in its seed (AGN-46)
             added(records, branch_id, UPDATES, self._updates(plan, shift))
             added(records, branch_id, OBSERVED, _observed(plan, shift, at))
-        new = evolve(new, items=_all_of(new.items, self._sessions.pace))
+        new = evolve(new, items=_all_of(new.items, self._sessions.progress))
         work.row = self._sessions.threads.create(new, datetime.fromisoformat(at))
 
     def _thread(self, plan: RestorePlan, branch_id: str, at: str) -> tuple[NewThread, Windows]:
@@ -258,13 +258,13 @@ def _inherited(head: Json) -> Json:
 
 
 def _all_of(
-    items: Iterable[HistoryItem | Copied], pace: Progress
+    items: Iterable[HistoryItem | Copied], progress: Progress
 ) -> Iterator[HistoryItem | Copied]:
     """Yield the lines of a branch; after the last one its publication cannot be cancelled."""
     for item in items:
-        pace.step()
+        progress.step()
         yield item
-    pace.commit()
+    progress.commit()
 
 
 def _pack_of(plan: RestorePlan) -> str | None:
@@ -273,7 +273,7 @@ def _pack_of(plan: RestorePlan) -> str | None:
 
 @define
 class RestoreWork:
-    """A restore from its first event to its last, each numbered; `undertaking.Work`."""
+    """A restore from its first event to its last, each numbered; `operation.PendingOperation`."""
 
     _sessions: Sessions
     branch_id: str

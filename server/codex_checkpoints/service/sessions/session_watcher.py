@@ -1,7 +1,7 @@
 """Keeps checkpoints current while session files and workspace files change (DSC-80).
 
-Any thread marks paths in a `SessionWatcher`; its owner calls `drain`.  Marks of one file merge, so ten
-events cost one check.
+Any thread marks paths in a `SessionWatcher`; its owner calls `drain`.  Marks of one file merge, so
+ten events cost one check.
 """
 
 from __future__ import annotations

@@ -236,19 +236,19 @@ class Sessions:
         return tuple(name for name, value in values if value is not None and not size_in(value))
 
     @property
-    def pace(self) -> Progress:
-        """Return the pace of the current work; reading takes its steps by itself."""
-        return self.catalogue.reader.pace
+    def progress(self) -> Progress:
+        """Return the progress of the current work; reading takes its steps by itself."""
+        return self.catalogue.reader.progress
 
     @contextlib.contextmanager
-    def at(self, pace: Progress) -> Generator[None]:
-        """Run a block at this pace."""
+    def at(self, progress: Progress) -> Generator[None]:
+        """Run a block at this progress."""
         reader = self.catalogue.reader
-        before, reader.pace = reader.pace, pace
+        before, reader.progress = reader.progress, progress
         try:
             yield
         finally:
-            reader.pace = before
+            reader.progress = before
 
     def refresh(self, report: Report | None = None) -> frozenset[str]:
         """Bring the index up to date; raises `Cancelled` if `report` returns False."""

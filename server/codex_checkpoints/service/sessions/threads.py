@@ -122,7 +122,7 @@ class LiveThread:
         kept = tuple(filter(is_kept, items))
         if not kept:
             return None
-        appended = self._store.append_items(self.thread_id, operation_records, at, expected)
+        appended = self._store.append_items(self.thread_id, kept, at, expected)
         try:
             self.update_metadata(*self._patches(appended))
         except StoreError as error:
@@ -339,7 +339,7 @@ class ThreadManager:
 
     def _moved_by_us(self, move: Move) -> Row:
         thread_id, store, failure = move.thread_id, self._store, move.failure
-        self._catalogue.reader.pace.commit()
+        self._catalogue.reader.progress.commit()
         with refusing(thread_id):
             put = store.archive_thread if move.archive else store.unarchive_thread
             rollout = put(thread_id)

@@ -8,6 +8,7 @@ from typing import Literal
 from attrs import field, frozen
 
 from codex_checkpoints.core.fields import content_hash, is_object, load, object_of, text_of
+from codex_checkpoints.core.patches import PatchedFile
 
 Signal = Literal["unknown", "quiet", "told", "thought", "called", "answered", "compacted"]
 """All that is needed of some lines.
@@ -258,19 +259,6 @@ class CommandRun:
     exit_code: int | None
     printed: str | None = None
     by_user: bool = False
-
-
-@frozen
-class PatchedFile:
-    """One file of a patch, by its path as written; `kind` is mostly `add`, `update` or `delete`.
-
-    `added` is the hash of the content of an added file.
-    """
-
-    path: str
-    kind: str
-    move_to: str | None = None
-    added: str | None = field(default=None, eq=False, kw_only=True)
 
 
 @frozen

@@ -30,6 +30,7 @@ from codex_checkpoints.core.fields import (
     whole_of,
     words_of,
 )
+from codex_checkpoints.core.patches import PatchedFile
 
 Makers = Mapping[str, items.Signal | Callable[[Json], items.Item]]
 """By type: a function from a payload to an item, or the signal that is all a line gives."""
@@ -387,13 +388,13 @@ def _file_change(item: Json) -> items.FilesChanged:
 
 
 def _files_changed(call_id: str | None, value: Json, *, done: bool) -> items.FilesChanged:
-    changes: list[items.PatchedFile] = []
+    changes: list[PatchedFile] = []
     # By path: two spellings of one file must not depend on the order of the keys.
     for path, each in sorted(object_of(value.get("changes")).items()):
         change = object_of(each)
         kind, move_to = text_of(change.get("type")), text_of(change.get("move_path"))
         added = content_hash(text_of(change.get("content"))) if kind == "add" else None
-        changes.append(items.PatchedFile(path, kind or "update", move_to, added=added))
+        changes.append(PatchedFile(path, kind or "update", move_to, added=added))
     return items.FilesChanged(call_id or "", tuple(changes), done)
 
 

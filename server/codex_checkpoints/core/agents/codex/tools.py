@@ -21,7 +21,6 @@ from codex_checkpoints.core.agents.codex.items import (
     FilesChanged,
     FileViewed,
     Outcome,
-    PatchedFile,
     Seen,
     ToolCall,
     ToolRan,
@@ -32,6 +31,7 @@ from codex_checkpoints.core.agents.codex.items import (
 )
 from codex_checkpoints.core.agents.codex.turns import Steps
 from codex_checkpoints.core.fields import is_list, object_of, paths_in, text_of, words_of
+from codex_checkpoints.core.patches import PatchedFile
 from codex_checkpoints.core.shell import javascript, posix
 from codex_checkpoints.core.shell.commands import is_check
 from codex_checkpoints.core.shell.script import (

@@ -1,7 +1,7 @@
 """The first pass over a session: a few marks a turn, which decide everything else.
 
-`HistoryScan` notes where tasks begin and end, which of them a user began, rollbacks, and where and how
-windows were opened (WIN-12).  Of a compaction it notes the place, not the content.
+`HistoryScan` notes where tasks begin and end, which of them a user began, rollbacks, and where and
+how windows were opened (WIN-12).  Of a compaction it notes the place, not the content.
 """
 
 from __future__ import annotations
