@@ -283,6 +283,23 @@ def test_a_branch_whose_state_folder_is_lost_reads_task_and_plan_from_its_own_fi
     assert shown["plan"]["done"] == {"s2": False}
 
 
+def test_a_compacted_session_whose_state_folder_is_lost_reads_task_and_plan_from_its_own_file(
+    home: Home,
+):
+    work = turn(user("Fix the login"), plan(("read", True), ("fix (now)", False)))
+    home.put(rollout(session(thread=thread(1)), work, turn(user("And commit every step"))))
+    made = home.json("compact", thread(1), "--force")["sessionId"]
+    before = home.json("show", made)
+
+    shutil.rmtree(home.state)
+
+    shown = home.json("show", made)
+    assert shown["task"]["text"] == before["task"]["text"] == "And commit every step"
+    read, fix = before["plan"]["steps"]
+    assert shown["plan"]["steps"] == [fix, read]  # in the order of the view
+    assert shown["plan"]["done"] == {"s1": True, "s2": False}
+
+
 def test_a_bare_turn_id_names_no_session(home: Home):
     put(home)
     home.put(rollout(session(thread=thread(2), cwd=str(home.user)), *three_turns()), 2)

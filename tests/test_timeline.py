@@ -290,6 +290,18 @@ def test_a_fork_that_copied_lines_stands_at_the_turn_of_its_cut(home: Home, turn
     assert (branch["kind"], branch["turn"], branch["id"]) == ("branch", turns, thread(2))
 
 
+def test_a_branch_whose_cut_is_not_recorded_stands_at_the_turn_of_its_time(home: Home):
+    data = r.rollout(r.session("legacy", thread=thread(1)), *PARENT_TURNS)
+    home.put(data, 1)
+    _, second, third, *_ = home.json("timeline", thread(1))["turns"]
+    cases = [(second["startedAt"], 2), (third["startedAt"], 3), ("2026-11-20T09:00:00Z", None)]
+    for at, turn in cases:
+        head = r.session("legacy", thread=thread(2), forked_from_id=thread(1), timestamp=at)
+        home.put(r.rollout(head, r.turn(r.user("No"))), 2)
+        (branch,) = home.json("timeline", thread(1))["events"]
+        assert (branch["turn"], branch["seq"], branch["id"]) == (turn, None, thread(2))
+
+
 def test_copied_turns_have_the_times_of_their_own_session(home: Home):
     copying_fork(home, 2)
 

@@ -329,6 +329,30 @@ def test_a_turn_that_an_older_codex_records_without_its_error_failed(scripted: M
         assert RENAME in "\n".join(map(said, request.input)), way
 
 
+def test_a_review_by_an_older_codex_ends_with_its_turn(scripted: MakeHome) -> None:
+    """Its file begins the task of the reviewer alone, and ends that of the review alone."""
+    answers = (say("Seen."), say(FINDINGS), say("It rounds now."))
+    home, model = scripted(*map(Answer, answers))
+    with AppServer(home, OLDER_LAUNCHER) as older:
+        thread = older.start()
+        older.turn(thread, ASK)
+        older.review(thread, REVIEW)
+        marker = json.loads(run(home, "mark", thread, "--label", "reviewed", "--json"))
+        older.turn(thread, RENAME)
+
+    details = json.loads(run(home, "timeline", thread, "--json"))["turns"]
+    requests = json.loads(run(home, "digest", thread, "--json"))["lines"]
+
+    assert model.unscripted == []
+    assert [each["outcome"] for each in details] == ["answered"] * 3
+    assert marker["turnId"] == details[1]["turnId"]
+    assert [
+        (each["turn"], each["text"].split(" ", 3)[3])
+        for each in requests
+        if each["section"] == "REQUESTS"
+    ] == [(1, ASK), (2, REVIEW), (3, RENAME)]
+
+
 def said(item: Mapping[str, Json]) -> str:
     """Return the text of an item, or the arguments or output of a call."""
     return text_of(item) or str(item.get("arguments") or item.get("input") or item.get("output"))

@@ -259,6 +259,54 @@ def test_the_task_of_a_subagent_is_its_own_turn():
     ]
 
 
+def older_review(*reviewer: r.Step) -> r.Step:
+    """Write a review as Codex 0.142 does: it names no parent and the prompt twice."""
+    hint = "Look for bugs in the cart."
+    prompt = r.event("user_message", message=hint, images=[], local_images=[])
+    return r.several(
+        r.event("entered_review_mode", target={"type": "custom"}, user_facing_hint=hint),
+        *(r.started("child"), prompt, prompt, *reviewer),
+        r.event("exited_review_mode", review_output={"findings": []}),
+        r.assistant("None."),
+    )
+
+
+def test_a_review_of_which_an_older_codex_records_only_the_end_is_a_turn():
+    asked, thanks = (r.turn(r.user(text), r.assistant("Done.")) for text in (REQUEST, "Thanks."))
+    data = r.rollout(r.session("legacy"), asked, older_review(), r.complete("p1"), thanks)
+
+    assert [turn[1:] for turn in turns(data)] == [
+        (REQUEST, "answered"),
+        ("Look for bugs in the cart.", "answered"),
+        ("Thanks.", "answered"),
+    ]
+    assert [line.split(" ", 3)[1:] for line in lines(data, "REQUESTS")][1] == [
+        "t2",
+        "#11",
+        "Look for bugs in the cart.",
+    ]
+
+
+def test_the_reviewer_of_a_task_that_asked_for_a_review_is_a_part_of_it():
+    steps = [r.started("p1"), older_review(r.shell("git diff")), r.complete("p1")]
+    asked = r.turn(r.user(REQUEST), r.assistant("Done."), name="t2")
+    data = r.rollout(r.session("legacy"), *steps, asked)
+
+    assert turns(data) == [
+        ("p1", "Look for bugs in the cart.", "answered"),
+        ("t2", REQUEST, "answered"),
+    ]
+
+
+def test_a_review_that_was_interrupted_takes_no_later_task():
+    begun = r.event("entered_review_mode", target={}, user_facing_hint="the changes")
+    asked = r.turn(r.user(REQUEST), r.assistant("Done."), name="t2")
+    data = r.rollout(r.session("legacy"), r.started("p1"), begun, r.aborted("p1"), asked)
+
+    assert [turn[::2] for turn in turns(data)] == [("p1", "aborted"), ("t2", "answered")]
+    assert lines(data, "REQUESTS")[0].startswith("- t1 #")
+
+
 def test_a_review_without_a_message_is_a_turn_and_leaves_the_task():
     steps = [r.started("v1"), r.review("current changes"), r.assistant("Fine."), r.complete()]
     data = r.rollout(r.session("legacy"), r.turn(r.user(REQUEST)), *steps)
@@ -379,3 +427,30 @@ def test_a_message_of_an_agent_is_what_follows_its_head(text: str, sealed: bool,
 
     assert isinstance(item, AgentWrote)
     assert (item.text, item.form) == (words, text.partition("\n")[0].partition(": ")[2])
+
+
+def test_a_message_after_a_review_is_another_request():
+    steps = [r.started("v1"), r.review("the changes"), r.assistant("Fine."), r.complete()]
+    data = r.rollout(r.session("legacy"), *steps, r.turn(r.user("Fix the first finding.")))
+
+    assert [line.split(" ", 3)[3] for line in lines(data, "REQUESTS")] == [
+        "Review: the changes",
+        "Fix the first finding.",
+    ]
+
+
+def test_a_goal_that_codex_hands_to_the_model_is_no_output_of_a_tool():
+    handed = {"name": "goal_objective", "namespace": "agent", "output": OBJECTIVE}
+    steps = [r.goal(OBJECTIVE), r.started("g1"), r.response("function_call_output", **handed)]
+    data = r.rollout(r.session(), *steps, r.shell("python p1.py", "2 rows"), r.complete())
+
+    assert len(lines(data, "REQUESTS")) == 1
+    assert not any(OBJECTIVE in line for line in lines(data, "KEY_LINES"))
+
+
+def test_the_encrypted_task_of_a_helper_is_not_quoted():
+    sealed = "gAAAAABp" + "Zx9_" * 50
+    asked = r.call("spawn_agent", {"task_name": "count", "message": sealed}, "c1")
+    data = r.rollout(r.session(), r.turn(r.user(REQUEST), asked, r.assistant("Started.")))
+
+    assert not any("Zx9_" in line for line in lines(data, "KEY_LINES"))

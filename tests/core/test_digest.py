@@ -1026,6 +1026,16 @@ def test_what_stands_around_a_patch_in_its_script_is_no_line_of_its_file() -> No
     ]
 
 
+@pytest.mark.parametrize("sign", ["'", '"'])
+def test_what_stands_around_a_patch_in_powershell_is_no_line_of_its_file(sign: str) -> None:
+    script = f"@{sign}\n{CUT}\n{sign}@ | apply_patch"
+    argv = ["powershell.exe", "-NoProfile", "-Command", script]
+    found = digest(r.turn(r.user("dig"), r.call("shell", {"command": argv}, "c1")))
+    assert [line.split(" ", 2)[2] for line in section(found, "KEY_LINES")] == [
+        rf"apply_patch:\n*** Update File: cave.py\n+{ADDED}",
+    ]
+
+
 def test_a_patch_that_begins_with_the_end_of_a_move_is_read() -> None:
     text = "*** Begin Patch\n+lost\n*** Move to: cave.py\n+torch_in_the_cave = 7\n*** End Patch"
     found = digest(r.turn(r.user("dig"), r.custom_call("apply_patch", text, "c1")))

@@ -7,6 +7,7 @@ import pytest
 from reading import read, seq_of, task
 from rollouts import (
     SUMMARY_OF_CODEX,
+    Form,
     Step,
     assistant,
     call,
@@ -253,6 +254,16 @@ def test_a_short_request_names_the_newest_earlier_one_that_is_not(head: Step, wo
 
 def test_a_request_of_twenty_code_points_stands_alone():
     assert text_of(session(), turn(user(JOB)), turn(user("x" * 20))) == "x" * 20
+
+
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+def test_a_message_that_repeats_the_one_before_it_is_no_steer(form: Form):
+    steers = (user("no tests"), user("no tests"), user(JOB))
+
+    assert text_of(session(form), turn(user(JOB), user(JOB))) == JOB
+    assert text_of(session(form), turn(user(JOB), *steers)) == (
+        f"{JOB} · then: no tests · then: {JOB}"
+    )
 
 
 def test_a_short_request_with_steers_names_the_earlier_one_first():

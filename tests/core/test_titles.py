@@ -50,6 +50,15 @@ def test_a_picture_alone_names_session_and_turn_and_leaves_the_task(form: r.Form
 
 
 @pytest.mark.parametrize("form", FORMS)
+def test_a_prompt_without_words_or_a_picture_has_no_name(form: r.Form):
+    prompt = "# Context from my IDE setup:\n\n## Active file: src/cart.py\n"
+    state = read(r.rollout(r.session(form), r.turn(r.user(prompt), r.assistant("And?")))).state
+
+    assert state.first_text is None
+    assert [request_in(turn) for turn in state.turns.counting()] == [None]
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_a_picture_with_words_is_named_by_them(form: r.Form):
     data = r.rollout(r.session(form), r.turn(r.user("What is this?", images=1)))
 

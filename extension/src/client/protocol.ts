@@ -715,7 +715,8 @@ export interface TimelineTurn {
  *
  * `kind` is `compaction`, one that was not undone, `marker`, or `branch`: another session was made
  * from this one.  `id` is the id of the compaction of ours, or else of the window; of the marker;
- * of the other session.  All but `kind` are null if no record gives them.
+ * of the other session.  All but `kind` are null if no record gives them; without a `seq` the turn
+ * follows from the time.
  */
 export interface TimelineEvent {
   readonly kind: string;

@@ -1,4 +1,4 @@
-"""Reads task and plan back from the state pack in a session file, if our record is lost."""
+"""Reads task and plan back from our text in a session file, if our record is lost."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _STEP: Final = re.compile(r"\[([ x])\] (.*) \(id=(\S{1,128})\)")
 
 @frozen
 class Recovered:
-    """The content of a state pack about the earlier session; its steps are the open ones."""
+    """The content of our text about the earlier session; a state pack has only open steps."""
 
     task: Task | None
     plan: Plan
 
 
-def in_pack(text: str, ref: str) -> Recovered:
-    """Return the task and plan in a state pack; `ref` is the anchor of its record."""
+def in_our_text(text: str, ref: str) -> Recovered:
+    """Return the task and plan in a state pack or a handoff; `ref` is the anchor of its record."""
     evidence = Evidence("user", ref)
     task = next((value(line, MAX_VALUE_CHARS) for line in _lines(text, "[TASK]")), "")
     found = [match for line in _lines(text, "[PLAN]") if (match := _STEP.fullmatch(line))]

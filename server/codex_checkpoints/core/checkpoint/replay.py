@@ -15,7 +15,7 @@ from attrs import define
 
 from codex_checkpoints.core.agents.codex import items, tools
 from codex_checkpoints.core.agents.codex.items import SessionMeta
-from codex_checkpoints.core.agents.codex.own_messages import opener_of
+from codex_checkpoints.core.agents.codex.own_messages import is_ours, opener_of
 from codex_checkpoints.core.agents.codex.parsing import (
     APPROVED_PLAN,
     EVENTS,
@@ -49,7 +49,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Step,
     Task,
 )
-from codex_checkpoints.core.checkpoint.recovered import in_pack
+from codex_checkpoints.core.checkpoint.recovered import in_our_text
 from codex_checkpoints.core.checkpoint.redaction import find_secret, value
 from codex_checkpoints.core.checkpoint.requests import (
     asked_by,
@@ -296,8 +296,8 @@ def _compacted(state: State, line: Line) -> None:
     state.compactions = max(0, state.compactions + change)
     if line.position == 2 and state.naming is None:  # noqa: PLR2004 - the second record
         state.naming = "due"
-        if opener == "restore" and state.seed is None:
-            state.recovered = in_pack(message, f"seq:{line.seq}")
+        if is_ours(message) and state.seed is None:
+            state.recovered = in_our_text(message, f"seq:{line.seq}")
 
 
 def _call(state: State, item: items.ToolCall, line: Line) -> None:
@@ -400,7 +400,7 @@ def _artifact(uri: str, observed: FileObservation, hashes: Hashes, seen: SeenHas
 LONGEST_TAIL = 1 << 23
 """A longer last line, in bytes, is not read before its LF is there."""
 
-SAVED = 25
+SAVED = 26
 """The version of the result of `Replay.save`."""
 
 

@@ -84,6 +84,7 @@ def take_message(state: State, item: items.UserMessage, line: Line) -> None:
         item.turn_id, line.position, line.seq, line.stamp, in_history=item.in_history
     )
     turn.messages.append(ref)
+    turn.pictured = turn.pictured or item.pictured
     if text:
         plan = turns.approved(text)
         if plan is not None:
@@ -215,7 +216,7 @@ def task_of(state: State) -> Task | None:
 
 
 def request_in(turn: Turn) -> str | None:
-    """Return the request of a turn, cut like a task; a message without words is a picture."""
+    """Return the request of a turn, cut like a task; it may be only a picture."""
     if turn.said is None:
-        return PICTURE if turn.messages else None
+        return PICTURE if turn.pictured else None
     return cut(turn.said.text, MAX_VALUE_CHARS)

@@ -580,7 +580,7 @@ class State:
     seed: Checkpoint | None = None
     """The checkpoint that the session begins with, if we made the session."""
     recovered: Recovered | None = None
-    """Task and plan of the session before, from the state pack of a restore without a seed."""
+    """Task and plan of the session before, from the text that it begins with, without a seed."""
     unread_calls: int = 0
     goal_calls: list[str] = Factory(list[str])
     """The newest calls for the goal without an output, which has the goal as of then."""

@@ -550,7 +550,11 @@ class _End:
             self._settle(turn_open=False)
             return
         begun = {each.turn_id for each in self.events if isinstance(each, items.TaskStarted)}
-        named = (each.turn_id for each in self.events if isinstance(each, items.UserMessage))
+        named = (
+            each.turn_id
+            for each in self.events
+            if isinstance(each, items.UserMessage | items.TaskEnded)
+        )
         if any(turn_id is not None and turn_id not in begun for turn_id in named):
             self._settle(turn_open=None)  # its turn may be an earlier one
             return

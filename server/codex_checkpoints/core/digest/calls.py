@@ -29,7 +29,7 @@ from codex_checkpoints.core.shell.script import BEGIN, split, writes_into
 CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
 OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
 OURS = frozenset({"memory_read", "memory_apply", "memory_recall"})
-_GOALS = {"create_goal", "get_goal", "update_goal"}  # the goal is listed with the requests
+_GOALS = {"create_goal", "get_goal", "goal_objective", "update_goal"}  # it is a request
 SILENT = OURS | _GOALS | {"update_plan", "write_stdin", "wait"}
 DIALOG = "request_user_input"
 _ANEW: Final = frozenset({">", ">|", "&>", ">&"})
@@ -38,6 +38,9 @@ _REFUSED: Final = re.compile(
     "|unsupported (?:custom tool )?call: |rejected by user|aborted)"
 )
 """The first words of an answer to a patch that was not applied."""
+
+_OPENS_TEXT: Final = re.compile(r"<<|@['\"]\s*$")
+"""A line that begins a heredoc, or a text of several lines in PowerShell."""
 
 _HEADING: Final = re.compile(r"\*\*\* ((?:Add|Update|Delete) File|Move to): (.+)")
 
@@ -97,7 +100,7 @@ def files_of_patch(
     inside = closes = False
     for line in lines.split("\n"):
         if BEGIN in line:
-            inside, closes = True, bool(around) and "<<" in around[-1]
+            inside, closes = True, bool(around) and _OPENS_TEXT.search(around[-1]) is not None
             if closes:
                 around.pop()
         elif line.startswith("*** End Patch"):
@@ -111,7 +114,7 @@ def files_of_patch(
             elif files:
                 files[-1][1].append(line)
         elif closes:
-            closes = False  # the word that ends the heredoc
+            closes = False  # the line that ends the text
         else:
             around.append(line)
     return "\n".join(around), [(tuple(names), "\n".join(rows)) for names, rows in files]

@@ -126,6 +126,8 @@ class DigestExtract(Fold):
         """The objective kept last: each report of a goal repeats it."""
         self._review: tuple[Utterance, bool] | None = None
         """The request for a review, until a user message repeats it in more detail."""
+        self._reviewed: str | None = None
+        """The task of that review: a message of another one is another request."""
         self._said_with: dict[tuple[str | None, str], None] = {}
         """Arguments passed with a command, by turn: they are quoted with their first command."""
         replay.folds.append(self)
@@ -273,7 +275,8 @@ class DigestExtract(Fold):
                 where = self._where(line, item.turn_id)
                 self._asked_otherwise(text or item.recipient, where.turn_id, line)
             case ReviewTold(text=text, ended=False):
-                self._asked_otherwise(text, None, line)
+                self._reviewed = item.turn_id or self._state.turns.task
+                self._asked_otherwise(text, self._reviewed, line)
                 self._review = self._requests[-1] if self._requests else None
             case ReviewTold(text=text) if text:
                 where = self._where(line, item.turn_id)
@@ -295,10 +298,12 @@ class DigestExtract(Fold):
             text = injected_text.request_of("\n".join(texts)).strip()
             text = without_payloads(text, [])[0]
             if text:
-                if self._review is not None and self._review in [*self._requests][-1:]:
+                where = self._where(line, item.turn_id)
+                of_review = {self._reviewed, self._state.turns.reviewer}
+                if self._review in [*self._requests][-1:] and where.turn_id in of_review:
                     self._requests.pop()  # the message repeats it in more detail
                 self._review = None
-                said = Utterance(self._where(line, item.turn_id), ends_of(text))
+                said = Utterance(where, ends_of(text))
                 self._requests.append((said, item.in_history))
 
     def _answered(self, payload: Json, line: Line) -> None:
@@ -406,6 +411,7 @@ class DigestExtract(Fold):
             if BEGIN in part:
                 said, files = files_of_patch(said, self._relative)
             if said.strip():
+                said, _ = without_payloads(said, [])
                 self._quotes.add(Quote(where, "call", label, said, about))
             for names, rows in files:
                 self._quotes.add(Quote(where, "patch", ", ".join(names), rows, about))
@@ -418,7 +424,8 @@ class DigestExtract(Fold):
 
     def _output(self, payload: Json, line: Line) -> None:
         call_id, output = text_of(payload.get("call_id")) or "", output_of(payload)
-        call = self._calls.get(call_id, _Call("tool", "", "", line.seq))
+        named = text_of(payload.get("name")) or "tool"  # an output of Codex itself has no call
+        call = self._calls.get(call_id, _Call(named, "", "", line.seq))
         where = self._where(line, turn_id_of(payload))
         found = _RUNNING.search(output, 0, 1024)
         if found is not None:

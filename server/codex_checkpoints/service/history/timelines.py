@@ -51,7 +51,8 @@ class TimelineEvent:
 
     `kind` is `compaction`, one that was not undone, `marker`, or `branch`: another session was made
     from this one.  `id` is the id of the compaction of ours, or else of the window; of the marker;
-    of the other session.  All but `kind` are null if no record gives them.
+    of the other session.  All but `kind` are null if no record gives them; without a `seq` the turn
+    follows from the time.
     """
 
     kind: EventKind
@@ -84,7 +85,7 @@ def timeline(sessions: Sessions, session: str) -> SessionTimeline:
     size, rows = merged(tuple(turns))
     events = sorted(
         _events(sessions, row, found),
-        key=lambda event: (event.seq is not None, event.seq or 0, event.at or ""),
+        key=lambda each: (each.turn or 0, each.seq is None, each.seq or 0, each.at or ""),
     )
     dated = tuple(
         evolve(row, started_at=utc(row.started_at), ended_at=utc(row.ended_at)) for row in rows
@@ -100,10 +101,15 @@ def _at(turn: TimelineTurn, times: Times | None) -> TimelineTurn:
 def _events(sessions: Sessions, row: Row, found: Timeline) -> Iterator[TimelineEvent]:
     turns = list(found.replay.state.turns.counting())
     opened = [turn.opened_seq for turn in turns]
+    began = [utc(turn.stamp) for turn in turns]
 
     def event(kind: EventKind, seq: int | None, at: str | None, name: str | None) -> TimelineEvent:
-        turn = None if seq is None else bisect_right(opened, seq) or None
-        return TimelineEvent(kind, turn, seq, utc(at), name)
+        at = utc(at)
+        if seq is not None:
+            turn = bisect_right(opened, seq)
+        else:  # its place is not recorded, but perhaps its time
+            turn = sum(at is not None and time is not None and time <= at for time in began)
+        return TimelineEvent(kind, turn or None, seq, at, name)
 
     ours = sessions.compactions.by_window(row.session_id)
     for window in compacted_in(found.windows()):

@@ -241,8 +241,8 @@ _LETTERS_OF_A_BLOB = 17
 _MARKS_OF_A_BLOB = 8
 """At most one character in this many of a blob is neither letter nor digit; a path has more."""
 
-_BEGINNINGS = ("iVBORw0KGg", "/9j/", "R0lGOD", "UklGR", "JVBERi0")
-"""PNG, JPEG, GIF, WebP and PDF in base64: such a run is a payload of any length."""
+_BEGINNINGS = ("iVBORw0KGg", "/9j/", "R0lGOD", "UklGR", "JVBERi0", "gAAAAA")
+"""PNG, JPEG, GIF, WebP, PDF and encrypted text in base64: such a run of any length is a payload."""
 
 
 @frozen

@@ -80,9 +80,10 @@ class Request:
         return joined(self, ())[0]
 
     def steer(self, text: str, ref: str, seq: int, order: int) -> None:
-        """Add a message to the turn."""
+        """Add a message to the turn; one that only repeats the message before it adds no text."""
         full = sum(map(len, self.texts[:-1])) > _LONGEST_JOINED
-        self.texts[-1 if full else len(self.texts) :] = [text]
+        if text != self.texts[-1]:
+            self.texts[-1 if full else len(self.texts) :] = [text]
         self.ref, self.seq, self.order = ref, seq, order
 
 

@@ -71,7 +71,7 @@ class Turn:
     references of its requests.  `stamp` is the time of the first one, as its line has it.  `spoke`:
     it has an answer; `answered`: a final one follows its last call; `asks`: the final answer ends
     with a question.  `reason` says why it failed, or its last error.  `by_user`: a rollback counts
-    it.  `from_history`: only the model's history records it.
+    it.  `from_history`: only the model's history records it.  `pictured`: a message has a picture.
     """
 
     turn_id: str
@@ -93,6 +93,7 @@ class Turn:
     asks: bool = False
     by_user: bool = True
     from_history: bool = False
+    pictured: bool = False
     typed: Typed | None = None
     """Its requests before messages of the history steered it."""
 
@@ -150,6 +151,10 @@ class Turns:
     """The plan that the agent proposed last, until a person approves it."""
     replaced: Request | None = None
     """The newest user message of a replacement, in a file that has no other."""
+    reviewing: bool = False
+    """Whether a review has begun, and the task of its reviewer has not."""
+    reviewer: str | None = None
+    """The turn of the newest review whose reviewer has a task of its own."""
     order: int = 0
     _places: dict[str, int] = field(init=False, factory=dict[str, int])
 
@@ -169,8 +174,12 @@ class Turns:
         for_goal: bool | None = None,
     ) -> None:
         """Begin a task; its turn begins with its first message, or when the model works."""
+        if self.reviewing and parent is None:
+            parent = self._reviewing_task()
         if turn_id is not None and parent is not None and parent != turn_id:
             self.parents[turn_id] = self.parents.get(parent, parent)
+        if self.reviewing:
+            self.reviewing, self.reviewer = False, self._turn_of(turn_id)
         task = _Task(self._turn_of(turn_id), position, seq, stamp, for_goal is True, for_goal)
         self.running = task
         self.nameless = None
@@ -188,6 +197,8 @@ class Turns:
         """End a task, and its turn if it has one; `answered`: the record holds the answer."""
         if turn_id in self.parents:
             return  # it ends with the turn that it is a part of
+        self.reviewing = False
+        turn_id = self._ended_review(turn_id)
         ending = turn_id if turn_id is not None else self.task
         is_running = turn_id is None or turn_id == self.task
         if self.running is not None and is_running and self.running.spoke and not aborted:
@@ -249,6 +260,7 @@ class Turns:
             self.plan = asked
         elif asked.kind == "agent":
             self.agent = asked
+        self.reviewing = asked.kind == "review"
         self.unused.append(asked)
         del self.unused[:-_MOST_UNUSED]
         if self.running is not None:
@@ -470,6 +482,22 @@ class Turns:
         plan = self.plan
         said = (turn.said.order for turn in self.turns if turn.said is not None)
         return None if plan is None or max(said, default=0) > plan.order else plan.short
+
+    def _reviewing_task(self) -> str | None:
+        """Return the running task if a review began it: older files do not name it as a parent."""
+        turn = self._running_turn()
+        is_review = turn is not None and turn.said is not None and turn.said.asked == "review"
+        return self.task if is_review else None
+
+    def _ended_review(self, turn_id: str | None) -> str | None:
+        """Return the turn of a task that ends: in older files the task of a review only ends."""
+        place = None if self.reviewer is None else self._places.get(self.reviewer)
+        is_known = turn_id == self.task or turn_id in self._places or turn_id in self.aliases
+        if turn_id is None or is_known or place is None:
+            return turn_id
+        self.aliases[turn_id] = place
+        self.reviewer, reviewer = None, self.reviewer
+        return reviewer
 
     def _turn_of(self, turn_id: str | None) -> str | None:
         """Return the id of the turn that a task belongs to: its own, or its parent's."""
