@@ -152,6 +152,7 @@ def examples(folder: Path) -> dict[str, tuple[Json, Json]]:
         _packs(ask, str(home.user))
         ask("connect", status=True)
         ask("doctor")
+        ask("page", kind="losses", sessionId=ORDERS)
         peer.stop()
     return _fixed(home, known, pages)
 

@@ -153,7 +153,7 @@ def test_a_replacement_without_any_request_is_refused(home: Home, options: tuple
     refused = home.refused("compact", thread(1), *options)
 
     assert (refused["code"], refused["facts"]["reason"]) == ("missing_context", "no_request")
-    assert refused["message"].endswith("so a replacement would keep nothing")
+    assert refused["message"].endswith("so a replacement would keep nothing.")
 
 
 @pytest.mark.parametrize("window", ["0", "3"])

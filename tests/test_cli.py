@@ -22,7 +22,7 @@ import pytest
 from codex_checkpoints import __version__
 from codex_checkpoints.doors.cli import COMMANDS as TABLE
 from codex_checkpoints.doors.cli import main
-from codex_checkpoints.doors.pages.terminal import Bar, columns
+from codex_checkpoints.sections.terminal import Bar, columns
 from codex_checkpoints.service.reading.session_index import IndexProgress
 from codex_checkpoints.service.sessions.sessions import Sessions
 from homes import (
@@ -373,12 +373,14 @@ def test_a_refusal_is_exit_code_1_in_json_and_in_words(
     told = error(home.here(*arguments, "--json"))
     assert told["code"] == code
     assert told["message"]
-    assert told["facts"] == (facts or {"problems": [told["message"]]})
+    problem = "".join(told["facts"].get("problems", ()))
+    assert told["facts"] == (facts or {"problems": [problem]})
+    assert facts or told["message"] == f"This is not valid: {problem}."
 
     done = home.here(*arguments)
     assert (done.returncode, done.stdout) == (1, b"")
     sentence, way_out = told["message"], _WAYS_OUT.get(code)
-    assert said(done) == f"{sentence}{f'. {way_out}' if way_out else ''} [{code}]\n"
+    assert said(done) == f"{sentence}{f' {way_out}' if way_out else ''} [{code}]\n"
 
 
 def test_a_file_that_is_no_session_is_answered_and_said_to_be_none(
@@ -424,7 +426,7 @@ def test_every_command_says_in_the_same_words_why_it_stores_nothing_for_a_file(
             met = error(home.here(*command, "--json"))
             assert (met["code"], met["message"]) == (
                 code,
-                f"{path} {why}: nothing is stored for it",
+                f"{path} {why}: nothing is stored for it.",
             ), command
             assert met["facts"]["reason"] == place
 
@@ -993,7 +995,7 @@ def test_what_connect_could_not_show_is_not_written(home: Home) -> None:
     done = shell_run(
         home, "cd $CODEX_HOME && mkfifo pipe; true <pipe & exec >pipe; wait; $CC connect --yes"
     )
-    told = "nothing was written: it could not be shown [cancelled]\n"
+    told = "Nothing was written: it could not be shown. [cancelled]\n"
     assert (done.returncode, said(done)) == (1, told)
     assert not (home.root / "config.toml").exists()
 
@@ -1100,16 +1102,18 @@ def test_what_tells_of_one_thing_is_cut_but_for_ids_and_the_way_on(
     on_terminal: OnTerminal, home: Home
 ) -> None:
     operation = json.loads(home.here("restores", "--json").stdout)[0]["operationId"]
-    for command in (
-        *(["restore-details", operation], ["losses", thread(1)]),
-        ["diff", thread(1), "--from", "1", "--to", "2"],
+    for command, is_wrapped in (
+        (["restore-details", operation], True),
+        (["losses", thread(1)], True),
+        (["diff", thread(1), "--from", "1", "--to", "2"], False),
     ):
         whole = home.here(*command).stdout.decode().splitlines()
         lines = on_terminal(*command, columns=60)
 
         assert max(map(columns, whole)) > 60
-        assert not any(line.endswith("…") for line in whole)
-        assert len(lines) == len(whole)
+        # A stored text has at most 160 characters itself.
+        assert not any(line.endswith("…") and columns(line) < 160 for line in whole)
+        assert len(lines) == len(whole) or is_wrapped
         assert any("…" in line for line in lines)
         long = [line for line in lines if columns(line) >= 60]
         assert [line for line in long if line not in whole and not WHOLE_ID.search(line)] == []
@@ -1162,7 +1166,7 @@ def test_the_details_of_a_restore_lead_only_to_a_branch_that_is_there(home: Home
     assert home.here("delete", branch).returncode == 0
     told = home.here(*details).stdout.decode()
     assert "codex resume" not in told
-    assert f"branch      {branch} (not available)" in told
+    assert f"Branch            {branch} (no longer here)" in told
 
 
 @posix_only
@@ -1192,10 +1196,13 @@ def test_a_window_that_an_undo_opened_says_so(home: Home) -> None:
 
     assert [each["strategy"] for each in again[-2:]] == ["checkpoint", None]
     assert re.search(r"  asked for +undo  ", lines[-1])
-    *_, lost = re.findall(
-        r"^window .*", home.here("losses", thread(1)).stdout.decode(), re.MULTILINE
+    losses = home.here("losses", thread(1)).stdout.decode()
+    assert re.search(
+        r"^Window \d, compacted from the checkpoint on request\n"
+        r"  \S+Z, undone since\n  \d of \d lost\.$",
+        losses,
+        re.MULTILINE,
     )
-    assert re.search(r"  asked for  checkpoint  undone since  \d of \d lost$", lost)
 
 
 def test_windows_name_a_compaction_that_went_on_in_a_new_session(home: Home) -> None:
@@ -1311,7 +1318,7 @@ def test_only_a_question_that_is_answered_with_yes_lets_it_write(home: Home, ans
         finally:
             process.kill()
 
-    refused = (1, b"nothing was written [cancelled]\n")
+    refused = (1, b"Nothing was written. [cancelled]\n")
     expected = {"Ctrl+C": (130, b""), "y\n": (0, b"")}.get(answer, refused)
     assert b"+[mcp_servers.codex-checkpoints]" in printed
     assert (process.returncode, errors) == expected

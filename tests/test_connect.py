@@ -6,6 +6,7 @@ What the real Codex makes of the outcome is in `codex/test_connect.py`.
 
 import json
 import os
+import re
 import stat
 import sys
 import tomllib
@@ -872,7 +873,7 @@ def test_the_command_line_connects_shows_and_takes_back(own: Home) -> None:
     (change,) = done["changes"]
     assert (done["written"], change["action"]) == (True, "edit")
     assert "+[mcp_servers.codex-checkpoints]" in shown.splitlines()
-    assert change["diff"].partition("\n@@")[2] in shown
+    assert change["diff"].partition("\n@@")[2].rstrip() in shown
     server = tomllib.loads(configuration(own))["mcp_servers"]["codex-checkpoints"]
     folders = ("--codex-home", str(own.root), *elsewhere)
     assert [server["command"], *server["args"]] == [
@@ -1093,13 +1094,20 @@ def test_the_status_says_what_to_do_next(own: Home) -> None:
     def lines(*options: str) -> list[str]:
         return own.run("connect", *options, env=NO_CODEX).stdout.decode().splitlines()
 
-    assert lines("--status")[-1].startswith("→ Run `codex-checkpoints connect`: it shows")
-    assert lines("--yes")[-1] == lines("--status")[-1] == f"→ {HOW_TO_TRUST}"
-    assert not lines("--remove", "--yes")[-1].startswith("→")
+    step = re.compile(r"  Next step +(.*)")
+
+    def next_step(*options: str) -> str | None:
+        found = step.fullmatch(lines(*options)[-1])
+        return found and found[1]
+
+    shown = next_step("--status") or ""
+    assert shown.startswith("Run `codex-checkpoints connect`: it shows")
+    assert next_step("--yes") == next_step("--status") == HOW_TO_TRUST
+    assert next_step("--remove", "--yes") is None
     (own.root / "config.toml").write_text("[")
-    *shown, last = lines("--status")
-    assert last.startswith("→ Correct `config.toml` first")
-    words = "\n".join(shown)
+    *others, _last = lines("--status")
+    assert (next_step("--status") or "").startswith("Correct config.toml first")
+    words = "\n".join(others)
     assert "Codex may read a newer form of it" in words
     assert words.count("not known whether it is connected") == 2
     assert "not connected" not in words

@@ -181,6 +181,6 @@ def test_a_refusal_says_how_to_keep_the_turns_and_how_to_lose_them(home: Home):
 
     said = home.here("delete", made).stderr.decode()
 
-    assert f"session {made} has turns of your own: 1" in said
+    assert "You continued this session: 1 turn of your own would be deleted with it." in said
     assert f"archive {made}" in said
     assert "--force" in said

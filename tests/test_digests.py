@@ -215,11 +215,17 @@ def test_a_long_record_comes_in_parts_that_make_the_whole(home: Home) -> None:
 
 
 def test_the_terminal_shows_a_record_with_where_it_stands(home: Home) -> None:
-    head, empty, *text = home.here("recall", SESSION, "--ref", "t1").stdout.decode().splitlines()
+    *head, empty = (
+        lines := home.here("recall", SESSION, "--ref", "t1").stdout.decode().splitlines()
+    )[:3]
+    text = lines[3:]
 
     record = recalled(home, "t1")
-    shown = f"{record['total']} of {record['total']} characters"
-    assert (head, empty) == (f"{SESSION} t1  the whole turn, {shown}", "")
+    assert head == [
+        "Session Mend the sesame., turn 1",
+        f"The whole turn, {record['total']} characters",
+    ]
+    assert empty == ""
     assert "\n".join(text) == record["text"].rstrip("\n")
 
 

@@ -105,12 +105,18 @@ def test_for_people_a_compaction_is_a_paragraph(home: Home):
     lines = home.run("losses", thread(1)).stdout.decode().splitlines()
 
     assert lines == [
-        "window 1  2026-11-20T10:00:16.000Z  during a turn  3 of 4 lost",
-        "  kept  task       Fix the login",
-        "  lost  open step  Write the test",
-        "  lost  changed    auth.py  (update, #11)",
-        "  lost  failing    TOKEN=[redacted] pytest -q [31m  (exit 1, #14)",
-        "  since then: 1 file read; 1 of an unchanged file again (18 bytes): auth.py",
+        "Session Fix the login",
+        "",
+        "Window 1, compacted during a turn",
+        "  2026-11-20T10:00:16.000Z",
+        "  3 of 4 lost.",
+        "  Fate  Kind                    Record  Item",
+        "  kept  Last request            #4      Fix the login",
+        "  lost  Open step               #5      Write the test",
+        "  lost  Changed file            #11     auth.py",
+        "  lost  Failed command, exit 1  #14     TOKEN=[redacted] pytest -q [31m",
+        "  Read since then  1 read, 1 of an unchanged file (18 bytes)",
+        "  Read again       auth.py, once",
     ]
 
 
@@ -119,7 +125,7 @@ def test_for_people_a_file_that_was_not_read_before_is_no_loss(home: Home):
 
     lines = home.run("losses", thread(1)).stdout.decode().splitlines()
 
-    assert lines[-1] == "  since then: 1 file read; no unchanged file was read again"
+    assert lines[-1] == "  Read since then  1 read, none of an unchanged file"
 
 
 def test_for_people_it_says_what_nobody_can_tell_and_what_was_read_again(home: Home):
@@ -136,14 +142,17 @@ def test_for_people_it_says_what_nobody_can_tell_and_what_was_read_again(home: H
 
     lines = home.run("losses", thread(1)).stdout.decode().splitlines()
 
-    assert lines[0].endswith("  4 unknown")
-    assert "  ?     task       Fix the login" in lines
-    assert "  ? is unknown: the provider encrypted this part, and nobody else can read it" in lines
-    assert "  and 2 more that are not listed" in lines
-    assert "" in lines
-    named = "auth.py (2 times), b.py"
-    since = f"  since then: 3 file reads; 3 of unchanged files again (37 bytes): {named}"
-    assert lines[-1] == since
+    assert "  4 unknown: this part is encrypted by the provider." in lines
+    assert "  unknown  Last request            #4      Fix the login" in lines
+    assert "  2 items not listed." in lines
+    newest, older = (place for place, each in enumerate(lines) if each.startswith("Window "))
+    assert lines[newest].startswith("Window 2, compacted")
+    assert lines[older].startswith("Window 1, compacted")
+    assert lines[older - 4 : older - 1] == [
+        "  Read since then  3 reads, 3 of unchanged files (37 bytes)",
+        "  Read again       auth.py, 2 times",
+        "                   b.py, once",
+    ]
 
 
 def test_what_nobody_can_tell_is_not_counted_as_kept(home: Home):
@@ -151,10 +160,10 @@ def test_what_nobody_can_tell_is_not_counted_as_kept(home: Home):
     sealed = r.compacted("", [said, {"type": "compaction", "encrypted_content": "gAAA"}])
     home.put(r.rollout(r.session(), r.turn(*LOGIN, sealed)))
 
-    line, *_ = home.run("losses", thread(1)).stdout.decode().splitlines()
+    lines = home.run("losses", thread(1)).stdout.decode().splitlines()
     (loss,) = home.json("losses", thread(1))
 
-    assert line.endswith("  2 kept, 2 unknown")
+    assert "  2 kept, 2 unknown: this part is encrypted by the provider." in lines
     assert loss["totals"] == {"lost": 0, "kept": 2, "unknown": 2}
 
 
@@ -164,19 +173,25 @@ def test_a_replacement_too_long_to_search_says_so(home: Home, monkeypatch: pytes
 
     lines = home.here("losses", thread(1)).stdout.decode().splitlines()
 
-    assert lines[0].endswith("  4 unknown")
-    assert "  ? is unknown: the replacement is too long to search all of it" in lines
+    assert "  4 unknown: the replacement is too long to search all of it." in lines
 
 
 def test_for_people_there_may_be_nothing_to_say(home: Home):
     home.put(r.rollout(r.session(), r.turn(r.user("a"))))
     home.put(r.rollout(r.session(thread=thread(2)), r.compacted("m", [])), 2)
 
-    assert home.run("losses", thread(1)).stdout == b"No compactions yet.\n"
+    assert home.run("losses", thread(1)).stdout.decode().splitlines() == [
+        "Session a",
+        "No compactions yet, so nothing was lost.",
+    ]
     assert home.json("losses", thread(1)) == []
     assert home.run("losses", thread(2)).stdout.decode().splitlines() == [
-        "window 1  2026-11-20T10:00:01.000Z  there was nothing to lose",
-        "  since then: no file was read",
+        "Session (no message yet)",
+        "",
+        "Window 1, compacted",
+        "  2026-11-20T10:00:01.000Z",
+        "  There was nothing to lose.",
+        "  Read since then  no file",
     ]
 
 

@@ -197,7 +197,10 @@ def test_what_is_no_file_in_the_folder_is_not_pinned(home: Home, path: str):
 
     assert error["code"] == "invalid_payload"
     if path in NO_FILES:
-        assert error["message"] == "path: must be a file in the folder of the session"
+        assert (
+            error["message"]
+            == "This is not valid: path: must be a file in the folder of the session."
+        )
     assert home.json("pin", thread(1)) == []
 
 

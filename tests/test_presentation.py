@@ -8,17 +8,20 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import attrs
 import pytest
 
+from codex_checkpoints import sections
 from codex_checkpoints.codex import resume
-from codex_checkpoints.doors import pages
+from codex_checkpoints.doors import pages as presentation
 from codex_checkpoints.doors.pages.log import LogLine
-from codex_checkpoints.doors.pages.terminal import Screen, moment
+from codex_checkpoints.sections.lines import page_lines
+from codex_checkpoints.sections.model import Page
+from codex_checkpoints.sections.terminal import Screen, moment
 
 NASTY = "\x1b[2J\x1b]0;owned\x07\u009b31m\u202etxt\u2066\u2028line\r\x08\x00\x7f"
 CONTROLS = re.compile(
@@ -26,22 +29,23 @@ CONTROLS = re.compile(
 )
 COLOURS = re.compile("\x1b\\[[0-9]+m")
 
-Texts = Callable[..., str | list[str]]
+Texts = Callable[..., str | list[str] | Page]
 
 
 def texts() -> dict[str, Texts]:
-    """Return every function that makes lines of wire records."""
+    """Return every function that makes lines or a page of wire records."""
     modules = [
-        importlib.import_module(f"{pages.__name__}.{each.name}")
-        for each in pkgutil.iter_modules(pages.__path__)
-        if each.name not in {"terminal", "log", "progress"}
+        importlib.import_module(f"{folder.__name__}.{each.name}")
+        for folder in (presentation, sections)
+        for each in pkgutil.iter_modules(folder.__path__)
+        if each.name not in {"terminal", "log", "progress", "words", "refusals"}
     ]
     return {
         f"{module.__name__.rpartition('.')[2]}.{name}": function
         for module in modules
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__ and not name.startswith("_")
-        if hints(function)["return"] in {str, list[str]}
+        if hints(function)["return"] in {str, list[str], Page}
     }
 
 
@@ -81,7 +85,7 @@ def hostile(kind: Any, *, whole: bool) -> Any:  # noqa: ANN401 - a value of any 
         return kind(**fields)
     if get_origin(kind) is tuple and Ellipsis not in inside:
         return tuple(hostile(each, whole=whole) for each in inside)
-    if inside[:1] == (str,):
+    if get_origin(kind) in {dict, Mapping}:
         return Told() if inside[1] is Any else {NASTY: hostile(inside[1], whole=whole)}
     if inside:
         return (hostile(inside[0], whole=whole),)
@@ -95,7 +99,9 @@ def hostile(kind: Any, *, whole: bool) -> Any:  # noqa: ANN401 - a value of any 
         (name, width)
         for name, function in texts().items()
         for width in (None, 40, 120)
-        if width is None or "screen" in inspect.signature(function).parameters
+        if width is None
+        or "screen" in inspect.signature(function).parameters
+        or hints(function)["return"] is Page
     ],
 )
 def test_no_text_of_a_record_speaks_to_the_terminal(name: str, width: int | None, whole: bool):
@@ -111,6 +117,8 @@ def test_no_text_of_a_record_speaks_to_the_terminal(name: str, width: int | None
 
     found = function(**given)
 
+    if isinstance(found, Page):
+        found = page_lines(found, screen)
     lines = [found] if isinstance(found, str) else found
     assert CONTROLS.search(COLOURS.sub("", "\n".join(lines))) is None
 

@@ -167,19 +167,19 @@ def test_every_method_of_the_table_answers(client: Peer):
     [
         (
             "unknown_session",
-            "no session 'nobody-here' under {root}",
+            "No session 'nobody-here' under {root}.",
             {"sessionId": "nobody-here"},
             {"session": "nobody-here"},
         ),
         (
             "ambiguous_session",
-            "3 sessions begin with '01a1f865-0000'",
+            "3 sessions begin with '01a1f865-0000'.",
             {"sessionId": "01a1f865-0000"},
             {"candidates": [thread(1), thread(2), thread(3)]},
         ),
         (
             "unknown_turn",
-            f"session {thread(1)} has no turn '9'",
+            f"Session {thread(1)} has no turn '9'.",
             {"sessionId": thread(1), "turnId": "9"},
             {"sessionId": thread(1), "turnId": "9", "turns": 2},
         ),

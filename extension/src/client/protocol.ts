@@ -1677,6 +1677,98 @@ export interface DoctorReport {
 }
 
 /**
+ * A page by its kind, and its subject.
+ *
+ * `losses`, `digest` and `checkpoint` need `sessionId`, the last two take a turn; `record` needs
+ * `sessionId` and `name`, the reference; `compaction` and `restore` need `name`, the id of the
+ * compaction or the operation; `connect`, `disconnect` and `doctor` need nothing.
+ */
+export interface PageParams {
+  readonly kind: string;
+  readonly sessionId: string | null;
+  readonly turnId: string | null;
+  readonly name: string | null;
+  readonly workDoneToken: number | string | null;
+}
+
+/**
+ * The target of a part, by its name: never an address.
+ *
+ * `kind` is `session`, `record`, `turn`, `file`, `command` or `setting`; `name` is an id, the
+ * reference of a record, the id or number of a turn, a path as the checkpoint has it, one of
+ * `COMMANDS`, or one of `SETTINGS`.  `sessionId` is the session of the target, null if there is
+ * none.
+ */
+export interface PageLink {
+  readonly kind: string;
+  readonly name: string;
+  readonly sessionId: string | null;
+}
+
+/**
+ * A part of a line.
+ *
+ * `form` is `text`, `code` or `time` (UTC, ISO 8601); `state` names an icon: `lost`, `kept`,
+ * `unknown`, `error`, `warning`, `info`, `done`, `open`, or null.
+ */
+export interface PagePart {
+  readonly text: string;
+  readonly form: string;
+  readonly state: string | null;
+  readonly link: PageLink | null;
+}
+
+/** A line: its parts, side by side. */
+export interface PageLine {
+  readonly parts: readonly PagePart[];
+}
+
+/** A label, empty where it is that of the row above, and a value. */
+export interface PageRow {
+  readonly label: string;
+  readonly value: PageLine;
+}
+
+/** The names of the columns, and the rows with a part for each column. */
+export interface PageTable {
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly PagePart[])[];
+}
+
+/**
+ * A part of a page below a heading: sentences, then rows, a table and a text, as there are.
+ *
+ * `id` is unique on its page.  `count` stands beside the title; `state` is the one of a part.
+ * `isOpen`: the section begins unfolded.  `textForm` is `text` or `diff`.
+ */
+export interface PageSection {
+  readonly id: string;
+  readonly title: string;
+  readonly sentences: readonly PageLine[];
+  readonly rows: readonly PageRow[];
+  readonly table: PageTable | null;
+  readonly text: string | null;
+  readonly textForm: string;
+  readonly count: number | null;
+  readonly state: string | null;
+  readonly isOpen: boolean;
+}
+
+/**
+ * A page: its title, the lines below it, its sections, and all of it as text.
+ *
+ * The sections hold every sentence; a client draws them as they are.  `text` is the output of the
+ * command line, for the clipboard.  `sessionIds` are the sessions whose changes change the page.
+ */
+export interface ShownPage {
+  readonly title: string;
+  readonly about: readonly PageLine[];
+  readonly sections: readonly PageSection[];
+  readonly text: string;
+  readonly sessionIds: readonly string[];
+}
+
+/**
  * Sessions that changed; ask again for the visible ones.
  *
  * `seq` counts this server's notifications from 1; after a gap ask for everything again.  `reason`
@@ -1810,6 +1902,7 @@ export interface Methods {
   readonly "checkpoints/delete": [DeleteParams, Deleted];
   readonly "checkpoints/connect": [ConnectParams, ConnectReport];
   readonly "checkpoints/doctor": [DoctorParams, DoctorReport];
+  readonly "checkpoints/page": [PageParams, ShownPage];
 }
 
 export const ChangedNotification = new NotificationType<Changed>("checkpoints/changed");

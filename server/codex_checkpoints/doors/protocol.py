@@ -136,6 +136,7 @@ METHODS = (
     _method("delete", "delete.delete"),
     _method("connect", "connect.connect", apart=True),
     _method("doctor", "connect.doctor"),
+    _method("page", "pages.page", _READING, lets_in=True),
 )
 EVENTS = (Event("checkpoints/changed", Changed), Event("checkpoints/strayed", Strayed))
 

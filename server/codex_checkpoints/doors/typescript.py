@@ -172,7 +172,8 @@ def _type(kind: object) -> str:
         return _SIMPLE[type(cast("object", inner[0]))]
     if origin is tuple and inner[1:] == (...,):
         item = _type(inner[0])
-        return f"readonly ({item})[]" if " | " in item else f"readonly {item}[]"
+        is_compound = " | " in item or item.startswith("readonly ")
+        return f"readonly ({item})[]" if is_compound else f"readonly {item}[]"
     if origin in {dict, Mapping}:
         return f"Readonly<Record<string, {_type(inner[1])}>>"
     raise TypeError(f"no TypeScript for {kind!r}")

@@ -14,9 +14,9 @@ from codex_checkpoints import wire
 from codex_checkpoints.doors.cli import output
 from codex_checkpoints.doors.cli.session_scope import Terminal, opened
 from codex_checkpoints.doors.folder_options import folder_options
-from codex_checkpoints.doors.pages.terminal import Screen, plain
 from codex_checkpoints.operations.services import Services, records_of
 from codex_checkpoints.places import Places
+from codex_checkpoints.sections.terminal import Screen, plain
 from codex_checkpoints.service.progress import Steps, carried_out
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.storage.contract import is_windows_path

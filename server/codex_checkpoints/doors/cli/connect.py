@@ -9,10 +9,13 @@ from attrs import evolve
 from codex_checkpoints.doors.cli import output
 from codex_checkpoints.doors.cli.commands import JSON, Commands, answer, flag, report, screen
 from codex_checkpoints.doors.cli.session_scope import Terminal
-from codex_checkpoints.doors.pages import connect as texts
 from codex_checkpoints.operations import connect
 from codex_checkpoints.places import Places
-from codex_checkpoints.service.doctor import delete_copies
+from codex_checkpoints.sections import connect as connect_pages
+from codex_checkpoints.sections.doctor import doctor_page
+from codex_checkpoints.sections.lines import page_lines
+from codex_checkpoints.sections.terminal import Screen
+from codex_checkpoints.service.doctor import Diagnosis, delete_copies
 from codex_checkpoints.service.refusal import Refusal
 
 
@@ -42,7 +45,8 @@ def _connect(options: argparse.Namespace, where: Places) -> int:
     if not (options.json or options.status):
         shown = connect.connect(where, evolve(params, dry_run=True))
         try:
-            output.write_lines(texts.change_lines(shown, screen(options)))
+            page = connect_pages.changes_page(shown, removes=options.remove)
+            output.write_lines([*page_lines(page, screen(options)), ""])
         except BrokenPipeError:
             output.discard()
             raise Refusal("cancelled", "nothing was written: it could not be shown") from None
@@ -50,11 +54,16 @@ def _connect(options: argparse.Namespace, where: Places) -> int:
         if shown.changes and asks and not output.agreed("Write this?"):
             raise Refusal("cancelled", "nothing was written")
     done = shown if shown is not None and options.dry_run else connect.connect(where, params)
-    way_out = texts.next_step(done) if options.status else done.way_out
-    return report(options, done, texts.connect_lines(done, way_out, screen(options)))
+    way_out = connect_pages.next_step(done) if options.status else done.way_out
+    page = connect_pages.connection_page(done, way_out)
+    return report(options, done, page_lines(page, screen(options)))
 
 
 def _doctor(options: argparse.Namespace, services: Terminal) -> int:
     if options.delete_copies:
         delete_copies(services.sessions.records)
-    return answer(options, services, connect.doctor, texts.doctor_lines)
+
+    def lines(found: Diagnosis, screen: Screen) -> list[str]:
+        return page_lines(doctor_page(found), screen)
+
+    return answer(options, services, connect.doctor, lines)

@@ -24,7 +24,9 @@ from codex_checkpoints.doors.cli.commands import (
 )
 from codex_checkpoints.doors.cli.session_scope import Terminal
 from codex_checkpoints.doors.pages import search as texts
-from codex_checkpoints.operations import history
+from codex_checkpoints.operations import history, pages
+from codex_checkpoints.sections.digest import no_digest
+from codex_checkpoints.sections.lines import page_lines
 
 
 def add(commands: Commands) -> None:
@@ -47,14 +49,17 @@ def _wrong_recall(options: argparse.Namespace) -> str | None:
 def _digest(options: argparse.Namespace, services: Terminal) -> int:
     record = ask(options, services, history.digest)
     if not (record.text or options.json):
-        output.say(texts.no_digest(record.budget))
+        output.say(no_digest(record.budget))
     return report(options, record, record.text.splitlines())
 
 
 def _recall(options: argparse.Namespace, services: Terminal) -> int:
     found = ask(options, services, history.recall)
     if options.ref:
-        return report(options, found.record, texts.recalled_lines(found.record))
+        page, end = pages.record(services, found.record), found.record.end
+        if end < found.record.total and not options.json:
+            output.say(f"--offset {end} goes on from there.")
+        return report(options, found.record, page_lines(page, screen(options)))
     if options.json:
         output.write_json([wire.unstructure(each) for each in found.items])
     else:

@@ -27,9 +27,10 @@ from codex_checkpoints.doors.cli.commands import (
 from codex_checkpoints.doors.cli.session_scope import Terminal
 from codex_checkpoints.doors.pages import history as texts
 from codex_checkpoints.doors.pages.restore import diff_lines
-from codex_checkpoints.doors.pages.terminal import plain
 from codex_checkpoints.doors.pages.timeline import timeline_lines
-from codex_checkpoints.operations import history, markers, restore
+from codex_checkpoints.operations import history, markers, pages, restore
+from codex_checkpoints.sections.lines import page_lines
+from codex_checkpoints.sections.terminal import Screen, plain
 from codex_checkpoints.service.history.resumed_history import Histories
 from codex_checkpoints.service.history.windows import undone_in
 from codex_checkpoints.service.sessions.details import detail_of
@@ -83,8 +84,9 @@ def _windows(options: argparse.Namespace, services: Terminal) -> int:
 
 
 def _losses(options: argparse.Namespace, services: Terminal) -> int:
-    undone = undone_in(services.sessions, options.session_id).values()
-    lines = partial(texts.loss_lines, undone=undone)
+    def lines(found: history.LossList, screen: Screen) -> list[str]:
+        return page_lines(pages.losses(services, options.session_id, found.items), screen)
+
     return answer(options, services, history.losses, lines)
 
 

@@ -18,8 +18,8 @@ from codex_checkpoints.doors.cli.commands import (
 )
 from codex_checkpoints.doors.cli.session_scope import Terminal
 from codex_checkpoints.doors.pages import restore as texts
-from codex_checkpoints.doors.pages.terminal import plain
 from codex_checkpoints.operations import markers
+from codex_checkpoints.sections.terminal import plain
 
 _PATH = "a file in the session's folder, or lines of it: src/a.py#L3-L9"
 

@@ -13,7 +13,8 @@ from typing import TextIO, cast
 import orjson
 
 from codex_checkpoints.doors.pages.log import LogLine, defect
-from codex_checkpoints.doors.pages.terminal import Screen, plain
+from codex_checkpoints.sections.refusals import sentence_of
+from codex_checkpoints.sections.terminal import Screen, plain
 from codex_checkpoints.service.refusal import Refusal
 
 
@@ -85,14 +86,15 @@ def refused(refusal: Refusal, screen: Screen, *, as_json: bool) -> None:
     """Report a refusal: as JSON on stdout, else in one line on stderr, its code at the end."""
     if as_json:
         facts = dict(refusal.facts)
-        error = {"code": refusal.code, "message": refusal.message, "facts": facts}
+        error = {"code": refusal.code, "message": sentence_of(refusal), "facts": facts}
         write_json({"error": error}, indent=False)
     else:
         hints = [refusal.facts.get("hint") or _way_out(refusal)]
         if refusal.facts.get("canForce"):
             hints.append("--force does it anyway.")
         hint = screen.within(" ".join(str(each) for each in hints if each))
-        say(f"{refusal.message}{f'. {hint}' if hint else ''} [{refusal.code}]")
+        said = " ".join(filter(None, (sentence_of(refusal), hint)))
+        say(f"{said} [{refusal.code}]")
 
 
 def failed(error: Exception, *, as_json: bool) -> None:

@@ -19,7 +19,9 @@ from codex_checkpoints.doors.cli.commands import (
 )
 from codex_checkpoints.doors.cli.session_scope import Terminal
 from codex_checkpoints.doors.pages import restore as texts
-from codex_checkpoints.operations import restore
+from codex_checkpoints.operations import pages, restore
+from codex_checkpoints.sections.lines import page_lines
+from codex_checkpoints.sections.terminal import Screen, plain
 
 
 def add(commands: Commands) -> None:
@@ -52,7 +54,13 @@ def add(commands: Commands) -> None:
 _restores = asks(restore.restores, texts.restore_lines)
 
 
-_details = asks(restore.restore_details, texts.detail_lines)
+def _details(options: argparse.Namespace, services: Terminal) -> int:
+    def lines(found: restore.RestoreDetails, screen: Screen) -> list[str]:
+        page, _ = pages.restore(services, found.operation_id)
+        resume = plain(f"→ {screen.codex(found.resume)}")
+        return [*page_lines(page, screen), *(["", resume] if found.branch_available else [])]
+
+    return answer(options, services, restore.restore_details, lines)
 
 
 _lineage = asks(restore.lineage, texts.lineage_lines)

@@ -10,9 +10,9 @@ from typing import Any
 
 from codex_checkpoints import assembly
 from codex_checkpoints.doors.cli import output
-from codex_checkpoints.doors.pages.terminal import Bar
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.places import Places
+from codex_checkpoints.sections.terminal import Bar
 from codex_checkpoints.service.reading.session_index import IndexProgress
 from codex_checkpoints.service.sessions.sessions import Report
 

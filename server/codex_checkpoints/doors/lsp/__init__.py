@@ -29,6 +29,7 @@ from codex_checkpoints.doors.lsp.app import App
 from codex_checkpoints.doors.lsp.messages import Protocol
 from codex_checkpoints.doors.pages.log import LogLine
 from codex_checkpoints.places import Places
+from codex_checkpoints.sections.refusals import sentence_of
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 
 logger = logging.getLogger(__name__)
@@ -87,7 +88,7 @@ def _answering(method: protocol.Method, app: App) -> Callable[[Any], Awaitable[A
             raise JsonRpcRequestCancelled("it was called off, or the server ends") from None
         except Refusal as refusal:
             data = {"code": refusal.code, "facts": dict(refusal.facts)}
-            raise JsonRpcException(refusal.message, protocol.REFUSED, data) from None
+            raise JsonRpcException(sentence_of(refusal), protocol.REFUSED, data) from None
         except Exception as error:
             # A traceback would carry paths of this machine to the client.
             logger.exception("%s failed", method.name)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from codex_checkpoints.core.files.words import LABELS
 from codex_checkpoints.core.restore.records import counted
-from codex_checkpoints.doors.pages.terminal import AMBER, DIM, GREEN, RED, Screen, plain
+from codex_checkpoints.sections.terminal import AMBER, DIM, GREEN, RED, Screen, plain
 
 if TYPE_CHECKING:
     from codex_checkpoints.service.files.restores import RestoredFile, RestoredFiles

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from shlex import quote
 
 import orjson
@@ -12,20 +12,10 @@ from codex_checkpoints.core.checkpoint.redaction import redact
 from codex_checkpoints.core.compaction.replacement import CompactionPiece
 from codex_checkpoints.core.compaction.token_budget import Outline
 from codex_checkpoints.core.fields import texts_of
-from codex_checkpoints.core.losses.file_activity import Loss, Totals
 from codex_checkpoints.core.restore.records import counted
-from codex_checkpoints.doors.pages.terminal import (
-    AMBER,
-    DIM,
-    MOMENT,
-    RED,
-    Screen,
-    fit,
-    moment,
-    plain,
-)
 from codex_checkpoints.operations import history as histories
 from codex_checkpoints.operations.compaction import Uncompacted
+from codex_checkpoints.sections.terminal import DIM, MOMENT, Screen, fit, moment, plain
 from codex_checkpoints.service.compaction.request import Compacted
 from codex_checkpoints.service.compaction.resume import Resumed
 from codex_checkpoints.service.history.changes import FileChanges
@@ -117,7 +107,7 @@ _MAKERS: dict[str | None, str] = {
 }
 
 
-def _maker(window: histories.Window | Loss, undone: Container[str | None] = ()) -> str:
+def _maker(window: histories.Window, undone: Container[str | None] = ()) -> str:
     """Return the author of the beginning of a window; an undo has no strategy."""
     return _MAKERS.get(window.strategy, "undo" if window.window_id in undone else "-")
 
@@ -179,89 +169,6 @@ def change_lines(changes: FileChanges, screen: Screen, uri: str | None = None) -
 
 def _number(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
-
-
-_LOST = {True: ("lost", RED), False: ("kept", DIM), None: ("?", AMBER)}
-_NAMED = 4
-"""Number of re-read files that are named."""
-
-
-def loss_lines(
-    losses: histories.LossList, screen: Screen, undone: Container[str | None]
-) -> list[str]:
-    """Return a paragraph a compaction: its losses, the kept facts, and the files read again.
-
-    `undone` are the ids of the windows of those that were undone.
-    """
-    lines: list[str] = []
-    for each in losses.items:
-        number = "rolled back" if each.number is None else f"window {each.number}"
-        entries = [*_entries(each)]
-        when = moment(each.opened_at, screen)
-        state = "undone since" if each.window_id in undone else "-"
-        fates = _fates(each.totals)
-        said = (number, when, _WAYS.get(each.trigger, "-"), _maker(each), state, fates)
-        lines += [""] if lines else []
-        lines.append(screen.cut(plain("  ".join(part for part in said if part != "-"))))
-        for kind, text, why, known in entries:
-            word, tint = _LOST[known]
-            head, tail = f"  {word:<4}  {kind:<9}  ", plain(why)
-            shown = screen.behind(head + tail, plain(text))
-            lines.append(screen.tinted(tint, f"{head}{shown}{tail}"))
-        lines += map(screen.cut, _remarks(each))
-    return lines or ["No compactions yet."]
-
-
-def _fates(totals: Totals) -> str:
-    """Return how much was lost; if not all is known, how much of each."""
-    lost, kept, unknown = totals.lost, totals.kept, totals.unknown
-    if unknown:
-        counts = {"lost": lost, "kept": kept, "unknown": unknown}
-        return ", ".join(f"{count} {fate}" for fate, count in counts.items() if count)
-    return f"{lost} of {lost + kept} lost" if lost + kept else "there was nothing to lose"
-
-
-def _remarks(loss: Loss) -> Iterator[str]:
-    if loss.not_listed:
-        yield f"  and {loss.not_listed} more that are not listed"
-    if loss.sealed and loss.totals.unknown:
-        yield "  ? is unknown: the provider encrypted this part, and nobody else can read it"
-    elif any(known is None for *_, known in _entries(loss)):
-        yield "  ? is unknown: the replacement is too long to search all of it"
-    yield f"  since then: {_readings(loss)}"
-
-
-def _entries(loss: Loss) -> Iterator[tuple[str, str, str, bool | None]]:
-    """Yield the known facts: the kind, its text, its source, whether it is lost."""
-    if loss.task is not None:
-        yield "task", loss.task.text, "", loss.task.lost
-    for step in loss.open_plan_steps:
-        yield "open step", step.text, "", step.lost
-    for file in loss.edited_files:
-        yield "changed", file.uri, _because(file.change, file.seq), file.lost
-    for command in loss.failing_commands:
-        code = "failed" if command.exit_code is None else f"exit {command.exit_code}"
-        yield "failing", command.command, _because(code, command.seq), command.lost
-
-
-def _because(what: str, seq: int | None) -> str:
-    return f"  ({what})" if seq is None else f"  ({what}, #{seq})"
-
-
-def _readings(loss: Loss) -> str:
-    if not loss.reads:
-        return "no file was read"
-    read = "1 file read" if loss.reads == 1 else f"{loss.reads} file reads"
-    if not loss.rereads_unchanged:
-        return f"{read}; no unchanged file was read again"
-    named = [
-        plain(each.uri) + (f" ({each.times} times)" if each.times > 1 else "")
-        for each in loss.rereads
-    ]
-    names = ", ".join(named[:_NAMED] + (["…"] if len(named) > _NAMED else []))
-    count = loss.rereads_unchanged
-    again = f"{count} of {'an unchanged file' if count == 1 else 'unchanged files'} again"
-    return f"{read}; {again} ({loss.bytes:,} bytes): {names}"
 
 
 _BY_CODEX = {

@@ -6,7 +6,7 @@ import logging
 import traceback
 from types import TracebackType
 
-from codex_checkpoints.doors.pages.terminal import plain
+from codex_checkpoints.sections.terminal import plain
 
 _Raised = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from codex_checkpoints.core.checkpoint.anchors import Note
 from codex_checkpoints.core.checkpoint.records import IMPORTED
-from codex_checkpoints.doors.pages.terminal import AMBER, DIM, PLAIN, Screen, columns, fit, plain
 from codex_checkpoints.operations import notes as memory
+from codex_checkpoints.sections.terminal import AMBER, DIM, PLAIN, Screen, columns, fit, plain
 from codex_checkpoints.service import notes
 
 _NAMES = 32

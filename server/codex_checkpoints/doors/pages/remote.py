@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from codex_checkpoints.doors.pages.terminal import DIM, Screen, fit, moment, plain
 from codex_checkpoints.operations.push import Push, PushedSession
 from codex_checkpoints.operations.remote import (
     PulledSession,
@@ -15,6 +14,7 @@ from codex_checkpoints.operations.remote import (
     RemoteSessions,
     RemoteStatus,
 )
+from codex_checkpoints.sections.terminal import DIM, Screen, fit, moment, plain
 from codex_checkpoints.storage.contract import folder_name
 
 _LEFT_OUT = {

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from codex_checkpoints.core.restore.records import counted
-from codex_checkpoints.doors.pages.terminal import (
+from codex_checkpoints.operations import history, packs, restore
+from codex_checkpoints.operations import markers as marking
+from codex_checkpoints.sections.terminal import (
     AMBER,
     GREEN,
     RED,
@@ -15,18 +16,14 @@ from codex_checkpoints.doors.pages.terminal import (
     columns,
     fit,
     moment,
-    moment_here,
     plain,
 )
-from codex_checkpoints.operations import history, packs, restore
-from codex_checkpoints.operations import markers as marking
 
 _CHANGES = {"added": ("+", GREEN), "removed": ("-", RED), "changed": ("~", AMBER)}
 _KINDS = {"command": "command", "file": "file", "tool_output": "output"}
 _NAMES = ("stepId", "id", "decisionId", "key", "uri")
 _TEXTS = ("text", "decision", "value", "hash")
 _CUT_OFF = "! This turn was cut off: no process holds the session."
-_SOURCE_CHANGED = "! the source no longer begins with the records that were restored"
 _ARROW = " → "
 _TITLE = 20
 """Columns of a title that are worth more than the end of an id."""
@@ -155,83 +152,6 @@ def restore_lines(restores: restore.RestoreList, screen: Screen) -> list[str]:
         branch = _name(_short(each.session_id, screen), there=each.branch_available)
         lines += screen.folded(head, plain(f"{source} → {branch}  {each.label}"))
     return lines or ["No restores."]
-
-
-_WHY = {
-    "budget": "no room in the budget",
-    "filtered": "done, superseded, or never quoted",
-    "evicted": "newer ones took its place",
-    "missing": "not there",
-    "no_lines": "the file has no such lines",
-    "unreadable": "cannot be read",
-    "bound": "shortened",
-}
-
-
-def _counts(parts: Iterable[str]) -> str:
-    """Return how many items each part has, in the order of the pack."""
-    return ", ".join(f"{part} {count}" for part, count in Counter(parts).items()) or "nothing"
-
-
-_APART = {"budget": "left out", "bound": "shortened"}
-"""Only these are counted as left out or shortened; the rest never belongs in a pack."""
-
-
-def _not_quoted(details: restore.RestoreDetails) -> Iterator[str]:
-    """Yield the counts of items left out, shortened, and never in a pack, by part."""
-    parts: dict[str, list[str]] = {"left out": []}
-    for each in details.deferred:
-        parts.setdefault(_APART.get(each.reason, "not quoted"), []).append(each.part)
-    yield from (f"{name:<11} {_counts(found)}" for name, found in parts.items())
-
-
-def _referred(details: restore.RestoreDetails) -> str:
-    """Return the number of references of the branch."""
-    named = details.references.get
-    counts = (
-        (len(named("files") or ()), "file"),
-        (len(named("chunks") or ()), "excerpt"),
-        (len(named("system") or ()), "tool call"),
-        (len(details.pinned), "pinned file"),
-    )
-    return ", ".join(counted(*each) for each in counts)
-
-
-def detail_lines(details: restore.RestoreDetails, screen: Screen) -> list[str]:
-    """Return everything about a restore; ids, warnings and the command to go on are never cut."""
-    source = _name(details.source_session_id, there=details.source_available)
-    taken = "taken along" if details.mode == "soft" else "in the pack"
-
-    def cut(line: str) -> str:
-        return screen.cut(plain(line))
-
-    lines = [
-        cut(details.headline),
-        cut(details.carried),
-        f"context     {_size(details.tokens_before)} → {_size(details.tokens_after)} tokens",
-        *(f"! {each.message}" for each in details.warnings),
-        f"operation   {details.operation_id}",
-        f"mode        {details.mode}",
-        f"restored    {moment_here(details.restored_at)}",
-        f"marker      {details.checkpoint_id}",
-        f"marked      {moment_here(details.marked_at)}",
-        f"source      {source}, turn {details.source_turn.turn_id}",
-        *([_SOURCE_CHANGED] if details.source_unchanged is False else []),
-        f"branch      {_name(details.session_id, there=details.branch_available)}",
-        *(f"came from   {each.get('sessionId')}" for each in details.chain),
-        cut(f"reason      {details.reason}"),
-        *(f"changed     {each.get('uri')}" for each in details.drift),
-        *(f"missing     {each.get('uri')}" for each in details.missing),
-        f"refers to   {_referred(details)}",
-        f"{taken} {_counts(each.part for each in details.included)}",
-        *_not_quoted(details),
-        *(
-            cut(f"  {each.part:<9} {each.id}: {_WHY.get(each.reason, each.reason)}")
-            for each in details.deferred
-        ),
-        *([f"→ {screen.codex(details.resume)}"] if details.branch_available else []),
-    ]
-    return [*map(plain, lines)]
 
 
 _MADE = {

@@ -4,23 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codex_checkpoints.doors.pages.terminal import DIM, Screen, moment, plain
+from codex_checkpoints.sections.terminal import DIM, Screen, moment, plain
 from codex_checkpoints.service import search
 from codex_checkpoints.service.history import digests
 from codex_checkpoints.storage.contract import folder_name
-
-
-def no_digest(budget: int) -> str:
-    """Return the reason for the missing output."""
-    return f"A digest needs a budget of 50 tokens or more; this one is {budget}."
-
-
-def recalled_lines(found: digests.Recalled) -> list[str]:
-    """Return the place of a record, and its text."""
-    turn = "" if found.turn is None else f"t{found.turn}"
-    names = dict.fromkeys(each for each in (found.session_id, turn, found.ref) if each)
-    head = f"{' '.join(names)}  {found.heading}"
-    return [plain(head), "", *map(plain, found.text.split("\n"))]
 
 
 def hit_lines(hits: Sequence[digests.Hit], screen: Screen) -> list[str]:

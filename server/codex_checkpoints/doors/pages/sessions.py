@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from codex_checkpoints.doors.pages.terminal import DIM, Screen, fit, plain
+from codex_checkpoints.sections.terminal import DIM, Screen, fit, plain
 from codex_checkpoints.service.sessions import summaries
 from codex_checkpoints.storage.contract import folder_name
 

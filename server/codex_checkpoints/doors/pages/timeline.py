@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from codex_checkpoints.core.timeline import TimelineTurn
-from codex_checkpoints.doors.pages.terminal import AMBER, DIM, MOMENT, RED, Screen, moment, plain
+from codex_checkpoints.sections.terminal import AMBER, DIM, MOMENT, RED, Screen, moment, plain
 from codex_checkpoints.service.history.timelines import SessionTimeline, TimelineEvent
 
 _BARS: Final = "▁▂▃▄▅▆▇█"

@@ -103,9 +103,14 @@ class Recalled:
     total: int
 
     @property
+    def end(self) -> int:
+        """Return where the text ends in the whole one."""
+        return self.offset + len(self.text)
+
+    @property
     def heading(self) -> str:
-        """Return the kind of the text, and the part that it is."""
-        end = self.offset + len(self.text)
+        """Return the kind of the text, and the part that it is, for a model."""
+        end = self.end
         part = f"{end} of {self.total} characters"
         if self.offset:
             part = f"characters {self.offset + 1} to {end} of {self.total}"

@@ -1,0 +1,109 @@
+"""Makes the pages of the connection with Codex: what would be written, and how it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codex_checkpoints.sections.model import Page, PageRow, Part, Section, code, line, row
+from codex_checkpoints.sections.words import advice, joined
+from codex_checkpoints.service.connect.status import Connection, Door, HookState
+
+_CODEX_PROBLEMS = {
+    "codex_not_found": "not found on the PATH",
+    "timed_out": "gave no answer in time",
+    "codex_failed": "gave no answer",
+    "hooks_unknown": "has no hooks yet; update it",
+}
+_DOOR_PROBLEMS = {
+    "program_missing": "the program that it calls is gone",
+    "outdated": "not as it would be connected now",
+    "failed": "the last call failed",
+    "no_hooks": "this version of Codex has no hooks that fit; update it",
+    "disabled": "switched off in Codex",
+    "untrusted": "waiting for you to trust it",
+}
+_DOORS = {"hook": "Hooks", "mcp": "Memory tools"}
+_ACTIONS = {"create": "New file", "edit": "Changed", "delete": "Removed"}
+
+
+def changes_page(report: Connection, *, removes: bool) -> Page:
+    """Return the page of all lines that would be written, or `removes`, for a person to agree."""
+    title = "Disconnect Codex" if removes else "Connect Codex"
+    if not report.changes:
+        nothing = "Codex is not connected." if removes else "Codex is connected already."
+        return Page(title, (line(nothing),), ())
+    asks = "Remove Codex Checkpoints from Codex's configuration?" if removes else "Connect Codex?"
+    detail = (
+        "These are all the lines that change. "
+        "The rest of each file stays, and a copy of the old file is kept beside it."
+    )
+    sections = (
+        Section(
+            id=f"file-{number}",
+            title=f"{_ACTIONS.get(each.action, each.action)}: {each.path}",
+            text="\n".join(each.diff.splitlines()[2:]),  # the title has the path
+            text_form="diff",
+        )
+        for number, each in enumerate(report.changes, 1)
+    )
+    return Page(title, (line(asks), line(detail)), tuple(sections))
+
+
+def connection_page(report: Connection, way_out: str | None) -> Page:
+    """Return the page of the connection as it is, with what was written and the next step."""
+    kept = [each.backup for each in report.changes if each.backup is not None]
+    said = [line("The file as it was is kept as ", code(each), ".") for each in kept]
+    if report.written:
+        said.append(line("Written."))
+    elif report.changes:
+        said.append(line("Nothing was written: this is what a run without --dry-run would write."))
+    version = report.codex_version or _CODEX_PROBLEMS.get(report.codex_problem or "")
+    rows = (
+        row("Codex home", code(report.codex_home)),
+        row("Codex", version or report.codex_path or "-"),
+        *(each for door in report.doors for each in _door(door, report.hooks)),
+        *(row("Problem", Part(each, state="warning")) for each in report.problems),
+        *([PageRow("Next step", advice(way_out))] if way_out else []),
+    )
+    return Page("Connection", tuple(said), (Section("connection", "Connection", rows=rows),))
+
+
+def next_step(report: Connection) -> str | None:
+    """Return the remedy for a person who asks about the connection."""
+    # If the last call failed, the report itself already says enough.
+    steps = (door.way_out for door in report.doors if door.problem != "failed")
+    return next((step for step in steps if step is not None), None)
+
+
+def _door(door: Door, hooks: tuple[HookState, ...]) -> Iterator[PageRow]:
+    unknown = door.problem == "unreadable"
+    state = "connected" if door.configured else "not connected"
+    words = (
+        "not known whether it is connected" if unknown else state,
+        _DOOR_PROBLEMS.get(door.problem or "", ""),
+        "connect again" if door.next == "repair" else "",
+    )
+    ran = _ran(door) if door.configured or door.last_ran_at else ()
+    yield PageRow(_DOORS.get(door.door, door.door), joined(*((each,) for each in words), ran))
+    if door.door == "hook" and not unknown:
+        yield from map(_hook, hooks)
+
+
+def _hook(hook: HookState) -> PageRow:
+    words = (
+        "" if hook.configured else "not connected",
+        hook.trust or "",
+        "switched off" if hook.enabled is False else "",
+    )
+    failure = hook.failure
+    failed = () if failure is None else (f"failed with {failure.code} ", Part(failure.at, "time"))
+    ran = _ran(hook) if hook.configured else ()
+    return PageRow(f"Hook {hook.event}", joined(*((each,) for each in words), ran, failed))
+
+
+def _ran(what: Door | HookState) -> tuple[Part | str, ...]:
+    """Return when Codex called last, and for which session."""
+    if what.last_ran_at is None:
+        return ("never ran",)
+    session = f" for {what.last_session}" if what.last_session else ""
+    return ("last ran ", Part(what.last_ran_at, "time"), session)

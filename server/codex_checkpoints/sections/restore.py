@@ -1,0 +1,393 @@
+"""Makes the page of a restore: its origin, its contents, and what is different now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.restore.lineage import Node
+from codex_checkpoints.core.restore.pack_items import Deferred, Item, LinkKind, Reason
+from codex_checkpoints.core.restore.records import (
+    Restore,
+    carried_in,
+    headline_of,
+)
+from codex_checkpoints.sections.model import (
+    Link,
+    Page,
+    PageRow,
+    Part,
+    Section,
+    code,
+    file,
+    line,
+    row,
+    table,
+)
+from codex_checkpoints.service.restore.listing import Listed
+
+_MODES = {"soft": "Continue with context", "hard": "Reset context for performance"}
+_MADE: dict[LinkKind, str] = {
+    "restore": "restored",
+    "compaction": "compacted",
+    "import": "imported",
+    "revert": "rolled back",
+    "subagent": "subagent",
+}
+_PARTS = {
+    "notice": "Notice and lineage",
+    "mode": "Mode and reason",
+    "notes": "Notes",
+    "files": "Files",
+    "pinned": "Pinned",
+    "commands": "Commands",
+    "window": "Last messages",
+    "digest": "Digest",
+}
+_REASONS: dict[Reason, str] = {
+    "budget": "no room within the size limit",
+    "filtered": "done, superseded, or never quoted",
+    "evicted": "newer ones took its place",
+    "missing": "no longer there",
+    "no_lines": "the file has no such lines",
+    "unreadable": "cannot be read",
+    "bound": "longer than it may be",
+}
+_ITEMS = {
+    ("notes", "step"): "Step",
+    ("notes", "decision"): "Decision",
+    ("notes", "fact"): "Fact",
+    ("files", "reread"): "Lines to read again of",
+    ("pinned", "message"): "Pinned message",
+    ("pinned", "note"): "Pinned note",
+    ("pinned", "text"): "Pinned text",
+    ("commands", "command"): "Command",
+    ("window", "message"): "Message",
+}
+_FALLBACKS = {
+    "weak_hash": "compared by size and time, not by content",
+    "file_only_store": "the session files alone",
+    "copied_legacy": "a copy of the lines: the source has an older format",
+    "copied_compressed": "a copy of the lines: the source is compressed",
+    "copied_windows": "a copy of the lines: the source was compacted",
+    "copied_in_base": "a copy of the lines: the turn is in a file before the source's",
+    "copied_damaged": "a copy of the lines: the source is not valid text",
+    "earlier_unknown": "reads and changes before the source began are not known",
+}
+
+
+def restore_page(
+    listed: Listed,
+    warnings: tuple[str, ...],
+    nodes: Mapping[str, Node],
+    state: Checkpoint | None,
+) -> Page:
+    """Return the page.
+
+    `warnings` are the sentences of the warnings without their full stops, `nodes` the sessions
+    around the restore by id; `state` is the checkpoint at the marker's turn, None if it cannot be
+    read.
+    """
+    restore = listed.record
+    about = (
+        line(headline_of(restore)),
+        line(carried_in(restore)),
+        line(f"{_MODES.get(restore.mode, restore.mode)}, ", Part(restore.restored_at, "time")),
+        line("Context: ", _size(restore.tokens.before), " → ", _size(restore.tokens.after)),
+        *(line(Part(f"{each}.", state="warning")) for each in warnings),
+    )
+    sections = (
+        _origin(listed),
+        _lineage(listed, nodes),
+        _carried(restore),
+        *_pack(listed, state),
+        *_known(state, restore),
+        *_references(restore),
+        *_differences(restore),
+        _caps(restore),
+        _ids(restore),
+    )
+    return Page(f"Restored “{restore.label or restore.checkpoint_id}”", about, sections)
+
+
+def _size(tokens: int | None) -> str:
+    return "not known" if tokens is None else f"{tokens:,} tokens"
+
+
+def _session(session_id: str, title: str | None, *, there: bool) -> Part:
+    name = title or session_id
+    if there:
+        return Part(name, link=Link("session", session_id, None))
+    return Part(f"{name} (no longer here)")
+
+
+def _origin(listed: Listed) -> Section:
+    restore = listed.record
+    source = _session(restore.source_session_id, listed.source_title, there=listed.source_available)
+    branch = _session(restore.session_id, listed.branch_title, there=listed.branch_available)
+    unchanged = {True: "unchanged in the source", False: "changed in the source since"}
+    known = unchanged.get(listed.source_unchanged) if listed.source_unchanged is not None else None
+    return Section(
+        "origin",
+        "Where it came from",
+        rows=(
+            row("Source", source),
+            *([row("Restored records", known)] if known else []),
+            row("Branch", branch),
+            row("Marker", restore.label or code(restore.checkpoint_id)),
+            row("Marked", Part(restore.marked_at, "time")),
+            row("Reason", restore.reason),
+        ),
+    )
+
+
+def _lineage(listed: Listed, nodes: Mapping[str, Node]) -> Section:
+    """Return the branch and its ancestors, up to the first session."""
+    restore = listed.record
+
+    def named(session_id: str, title: str | None, *, there: bool) -> Part:
+        node = nodes.get(session_id)
+        if node is None:
+            return _session(session_id, title, there=there)
+        return _session(session_id, node.title, there=node.available)
+
+    def made(session_id: str, kind: LinkKind) -> str:
+        node = nodes.get(session_id)
+        turn = None if node is None or node.link is None else node.link.cut.after_turn
+        words = _MADE.get(kind, "forked")
+        if turn is None:
+            return words
+        return f"{words} after turn {turn}" if turn else f"{words} before turn 1"
+
+    branch = named(restore.session_id, listed.branch_title, there=listed.branch_available)
+    rows = [(made(restore.session_id, "restore"), branch)]
+    rows += [
+        (made(each.session_id, each.kind), named(each.session_id, None, there=True))
+        for each in restore.chain
+    ]
+    first = restore.chain[-1].source_turn.session_id if restore.chain else ""
+    root = (
+        named(first, None, there=True)
+        if first
+        else named(restore.source_session_id, listed.source_title, there=listed.source_available)
+    )
+    rows.append(("the original session", root))
+    return Section(
+        "lineage", "Lineage", table=table(("How it was made", "Session"), rows), count=len(rows)
+    )
+
+
+def _carried(restore: Restore) -> Section:
+    told = [*restore.included, *(each for each in restore.deferred if each.reason == "bound")]
+    left = [each for each in restore.deferred if each.reason == "budget"]
+
+    def of(part: str) -> str:
+        # A file is counted once, also where the model read only some of its lines.
+        def is_its(item: Item | Deferred) -> bool:
+            return item.part == part and not item.id.startswith("reread:")
+
+        shown, out = (sum(map(is_its, items)) for items in (told, left))
+        if not shown + out:
+            return "none"
+        return str(shown) if restore.pack is None else f"{shown} in the pack, {out} left out"
+
+    parts = ("notes", "files", "pinned", *(("commands", "window") if restore.context_reset else ()))
+    conversation = "none" if restore.context_reset else "up to the marker"
+    reset = (
+        "The context. The original session keeps its own."
+        if restore.context_reset
+        else "Nothing. The context was kept."
+    )
+    return Section(
+        "carried",
+        "Carried over",
+        rows=(
+            *(row(_PARTS[each], of(each)) for each in parts),
+            row("Excerpts", str(len(restore.references.chunks))),
+            row("Patches and tool outputs", str(len(restore.references.system))),
+            row("Conversation", conversation),
+            row("Reset", reset),
+        ),
+    )
+
+
+def _pack(listed: Listed, state: Checkpoint | None) -> Iterator[Section]:
+    restore = listed.record
+    if restore.pack is not None:
+        title = f"State pack, {restore.pack.tokens:,} of {restore.pack.budget:,} tokens"
+        gone = "Its text was in the branch, which is gone or has changed."
+        sentences = () if listed.pack is not None else (line(gone),)
+        yield Section("pack", title, sentences=sentences, text=listed.pack, is_open=False)
+    notes = _notes_in(state)
+
+    def listing(name: str, title: str, items: tuple[Item | Deferred, ...]) -> Iterator[Section]:
+        has_reason = any(isinstance(each, Deferred) for each in items)
+        rows = (
+            (
+                _PARTS.get(each.part, each.part),
+                *((_REASONS.get(each.reason, each.reason),) if isinstance(each, Deferred) else ()),
+                (notes.get(each.id) if each.part == "notes" else None) or _item_name(each),
+            )
+            for each in items
+        )
+        head = ("Part", "Why", "Item") if has_reason else ("Part", "Item")
+        if items:
+            yield Section(name, title, table=table(head, rows), count=len(items), is_open=False)
+
+    def left(*reasons: Reason) -> tuple[Deferred, ...]:
+        return tuple(each for each in restore.deferred if each.reason in reasons)
+
+    others = tuple(each for each in restore.deferred if each.reason not in {"budget", "bound"})
+    included = "Carried items" if restore.pack is None else "In the pack"
+    yield from listing("included", included, restore.included)
+    # Only these are counted as left out, here and in the preview (NUM-2).
+    yield from listing("deferred", "Left out of the pack", left("budget"))
+    yield from listing("shortened", "Shortened in the pack", left("bound"))
+    yield from listing("unquoted", "Never part of the pack", others)
+
+
+def _notes_in(state: Checkpoint | None) -> Mapping[str, str]:
+    """Return the texts of steps and decisions by the ids of their items."""
+    if state is None:
+        return {}
+    steps = {f"step:{each.id}": each.text for each in state.plan.steps}
+    return steps | {f"decision:{each.decision_id}": each.decision for each in state.decisions}
+
+
+def _item_name(item: Item | Deferred) -> str:
+    """Return the name of an item for people; a file goes by its path."""
+    if item.part == "notes" and item.id.partition(":")[0] == "task":
+        return "The task"
+    kind, _, own = item.id.partition(":")
+    name = _ITEMS.get((item.part, kind))
+    return item.id if name is None else f"{name} {own}"
+
+
+def _known(state: Checkpoint | None, restore: Restore) -> Iterator[Section]:
+    if state is not None:
+        if state.task is not None:
+            rows = (row("Task", state.task.text),)
+            yield Section("state", "Known at the turn", rows=rows)
+        done = state.plan.done
+        steps = (
+            (
+                Part("done", state="done") if done.get(each.id) else Part("open", state="open"),
+                each.text,
+            )
+            for each in state.plan.steps
+        )
+        yield from _folded("plan", "Plan", ("State", "Step"), steps)
+        replaced = {each.supersedes for each in state.decisions}
+        decisions = (
+            (
+                code(each.decision_id),
+                "replaced" if each.decision_id in replaced else "in force",
+                each.decision,
+            )
+            for each in state.decisions
+        )
+        yield from _folded("decisions", "Decisions", ("ID", "State", "Decision"), decisions)
+        facts = ((code(key), each.value) for key, each in state.facts.items())
+        yield from _folded("facts", "Facts", ("Key", "Value"), facts)
+    modes = ((str(each.seq), code(each.turn_id or ""), each.mode) for each in restore.modes)
+    yield from _folded("modes", "Modes", ("From record", "Turn", "Mode"), modes)
+
+
+def _folded(
+    name: str, title: str, head: tuple[str, ...], rows: Iterator[tuple[Part | str, ...]]
+) -> Iterator[Section]:
+    """Yield a folded section with a table; none without rows."""
+    found = table(head, rows)
+    if found is not None:
+        yield Section(name, title, table=found, count=len(found.rows), is_open=False)
+
+
+def _references(restore: Restore) -> Iterator[Section]:
+    """Yield everything that was copied as a reference: files, lines, patches, outputs, pins."""
+    session_id, references = restore.session_id, restore.references
+    files = (
+        (
+            _yes(each.touched),
+            _yes(each.sent_to_model),
+            "" if each.size is None else f"{each.size:,}",
+            _hash(each.hash),
+            file(each.uri, session_id),
+        )
+        for each in references.files
+    )
+    head = ("Changed", "Read by the model", "Bytes", "Hash", "File")
+    yield from _folded("files", "Files", head, files)
+    chunks = (
+        (f"{each.start} to {each.end}", _hash(each.hash), file(each.uri, session_id))
+        for each in references.chunks
+    )
+    yield from _folded("chunks", "Excerpts", ("Lines", "Hash", "File"), chunks)
+    system = (
+        ("patch" if each.kind == "patch" else "tool output", _hash(each.hash), code(each.id))
+        for each in references.system
+    )
+    yield from _folded("system", "Patches and tool outputs", ("Kind", "Hash", "Name"), system)
+    pinned = (
+        (
+            "all" if each.start is None else f"{each.start} to {each.end}",
+            _hash(each.hash),
+            file(each.uri, session_id),
+        )
+        for each in restore.pinned
+    )
+    yield from _folded("pinned", "Pinned", ("Lines", "Hash", "File"), pinned)
+
+
+def _differences(restore: Restore) -> Iterator[Section]:
+    session_id = restore.session_id
+    drift = (
+        (_hash(each.then), _hash(each.now), file(each.uri, session_id)) for each in restore.drift
+    )
+    yield from _folded("drift", "Changed since the marker", ("Then", "Now", "File"), drift)
+    missing = ((_hash(each.then), code(each.uri)) for each in restore.missing)
+    yield from _folded("missing", "No longer there", ("Then", "File"), missing)
+    fallbacks = (
+        (_FALLBACKS.get(each.fallback, each.fallback), code(each.uri or ""))
+        for each in restore.fallbacks
+    )
+    yield from _folded("fallbacks", "Replacements", ("How", "File"), fallbacks)
+
+
+def _yes(value: bool) -> str:  # noqa: FBT001 - it is the value that is shown
+    return "yes" if value else "no"
+
+
+def _hash(known: str | None) -> Part:
+    """Return the first digits of a hash, without its prefix."""
+    return code((known or "").removeprefix("sha256:")[:16])
+
+
+def _caps(restore: Restore) -> Section:
+    rows = tuple(row(name, f"{most:,}") for name, most in restore.caps.items())
+    return Section("caps", "Limits of a view for this model", rows=rows, is_open=False)
+
+
+def _ids(restore: Restore) -> Section:
+    windows = restore.windows
+    above = (
+        row(
+            f"Turn and marker of {each.session_id}",
+            code(
+                f"{each.source_turn.turn_id or ''} ({each.source_turn.session_id}) "
+                f"{each.checkpoint_id or ''}".strip()
+            ),
+        )
+        for each in restore.chain
+    )
+    rows: tuple[PageRow, ...] = (
+        row("Operation", code(restore.operation_id)),
+        row("Marker", code(restore.checkpoint_id)),
+        row("Turn", code(f"{restore.source_turn.turn_id} ({restore.source_turn.session_id})")),
+        row("Branch", code(restore.session_id)),
+        row("Source", code(restore.source_session_id)),
+        *above,
+        row("Window of the source", code(windows.source or "not known")),
+        row("First window of the branch", code(windows.first or "not known")),
+        row("Current window of the branch", code(windows.current or "not known")),
+    )
+    return Section("ids", "Technical details", rows=rows, is_open=False)
