@@ -64,6 +64,9 @@ NEW_YEAR_1980 = 315_619_200
 ALSO = ("exceptiongroup", "typing_extensions")
 """Left out by markers of newer Pythons, wanted by older ones."""
 
+UNUSED = ("tzdata",)
+"""Needed by nobody here: dateutil loads it for names of time zones, and times here are UTC."""
+
 NOT_WANTED = re.compile(
     r"(^|/)__pycache__/|^bin/|^Scripts/|^\.lock$"
     r"|\.dist-info/(RECORD|WHEEL|INSTALLER|REQUESTED|top_level\.txt|entry_points\.txt|sboms/.*)$"
@@ -97,6 +100,7 @@ def compile_list() -> None:
     wanted = "\n".join((*project["dependencies"], *ALSO)) + "\n"
     command = [uv(), "pip", "compile", "--quiet", "--universal", "--python-version", PYTHONS[0]]
     command += ["--generate-hashes", "--no-header", "--no-annotate", "--no-emit-index-url"]
+    command += [word for name in UNUSED for word in ("--no-emit-package", name)]
     command += ["--constraints", str(ROOT / "requirements.txt"), "--output-file", str(LIST), "-"]
     subprocess.run(command, input=wanted.encode(), check=True, cwd=ROOT)
 

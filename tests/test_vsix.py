@@ -7,6 +7,7 @@ that without a network.  `npm run package` builds the package.
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import zipfile
@@ -136,6 +137,26 @@ def test_the_packaged_server_starts_and_answers(
         shown = server.call("checkpoints/show", {"sessionId": SESSION})
         assert json.loads(shown["text"])["task"]["text"] == "Größe → size"
         assert server.stop() == 0
+
+
+@pytest.mark.timeout(60)
+def test_the_packaged_server_brings_the_driver_of_a_postgresql_remote(
+    python: str, traps: dict[str, str], codex_home: Path, unpacked: Path
+):
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    launcher = str(unpacked / "bundled" / "launch.py")
+    place = f"postgresql://ana@127.0.0.1:{port}/codex"
+
+    done = subprocess.run(
+        [python, *ISOLATED, launcher, "remote", "set", place, "--yes", "--json"],
+        cwd=traps["PYTHONPATH"],
+        env={**traps, "CODEX_HOME": str(codex_home)},
+        capture_output=True,
+        check=False,
+    )
+
+    assert json.loads(done.stdout)["error"]["code"] == "remote_unreachable", done.stderr
 
 
 def test_the_package_holds_nothing_that_was_left_lying_about():
