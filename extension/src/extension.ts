@@ -4,7 +4,6 @@ import { CheckpointTree, checkpointCommands } from "./checkpoint/tree.ts";
 import { Server } from "./client/client.ts";
 import { chooseCodex, choosePython, chooseStateFolder } from "./client/interpreters.ts";
 import type { Seeker } from "./client/launch.ts";
-import { attempt } from "./client/requests.ts";
 import { openSettings, SECTION, setContext } from "./client/settings.ts";
 import type { App, Commands } from "./common/app.ts";
 import { Documents } from "./common/documents.ts";
@@ -103,7 +102,6 @@ export function activate(context: vscode.ExtensionContext): void {
     server.onDidChangeState(({ kind }) => setContext("state", kind)),
     server.onDidStart(async () => {
       await firstIndex(server);
-      await showNamed(app, memory);
       await warnWhenLost(app, connections);
     }),
     // Ages change with time, and a session may end without a record.
@@ -129,6 +127,7 @@ export function activate(context: vscode.ExtensionContext): void {
   // The editor's own condition for it is false for a moment in each window that opens.
   setContext("restricted", !vscode.workspace.isTrusted);
   setContext("state", server.state.kind);
+  void showNamed(pages, memory);
   // Not awaited, so that the editor does not wait for the server.
   void server.restart();
 }
@@ -180,18 +179,14 @@ function agreeing(following: Following, tree: SessionTree, pages: SessionPages):
 }
 
 /** Show the session that is named in the environment, as by `make run`; once in a window. */
-async function showNamed({ server, following, pages }: App, memory: vscode.Memento): Promise<void> {
+async function showNamed(pages: SessionPages, memory: vscode.Memento): Promise<void> {
   const { CODEX_CHECKPOINTS_OPEN: sessionId = "" } = process.env;
   if (sessionId === "" || memory.get("shown") === sessionId) {
     return;
   }
+  pages.open("Codex Session", { sessionId });
   await memory.update("shown", sessionId);
-  await attempt(async () => {
-    const { summary } = await server.request("session", { sessionId });
-    await runCommand("sessions.focus");
-    following.choose(summary);
-    pages.show(summary);
-  });
+  await runCommand("sessions.focus");
 }
 
 function every(milliseconds: number, callback: () => void): vscode.Disposable {

@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { Child } from "./children.ts";
 import { Lab } from "./lab.ts";
 import { inEachTheme, inFront } from "./pages.ts";
-import { shows, VSIX, Workbench } from "./workbench.ts";
+import { shows, step, VSIX, Workbench } from "./workbench.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 
@@ -22,9 +22,16 @@ test("the session that is named in the environment is there when the window open
 
   const name = "Let the reader take the price lists of all our suppliers.";
   // Window, server and the first web view of a new profile start at the same time.
-  await inFront(workbench.page).getByRole("heading", { name }).first().waitFor({ timeout: 30_000 });
+  const heading = inFront(workbench.page).getByRole("heading", { name }).first();
+  await heading.waitFor({ timeout: 30_000 });
   await shows(workbench.sessions.getByRole("treeitem", { name, selected: true }));
   await inEachTheme(workbench, (colours) => workbench.screenshot(`the demo in ${colours}`));
+
+  await step(t, "a page that was open is filled as soon as the extension starts", async () => {
+    await workbench.reload("Let the reader take");
+    await workbench.status.waitFor();
+    await shows(heading);
+  });
 });
 
 test("make run opens a workbench behind a password, and Ctrl+C ends all of it", async (t) => {

@@ -29,6 +29,9 @@ const TYPES = {
   session: "codexCheckpoints.sessionPage",
 } as const;
 
+/** Grey bars where the content will be. */
+const SKELETON = `<div class="skeleton" aria-hidden="true">${"<div></div>".repeat(6)}</div>`;
+
 /** The ids of what a page shows, which it keeps over a reload. */
 export type Ids<K extends string> = Readonly<Record<K, string>>;
 
@@ -37,7 +40,7 @@ export interface Tab<K extends string> {
   readonly app: App;
   readonly panel: vscode.WebviewPanel;
   readonly ids: Ids<K>;
-  /** Load the script of the page; it sends `ready`. */
+  /** Load the page, also once more; its script sends `ready`. */
   readonly load: () => void;
   readonly gone: () => void;
 }
@@ -47,9 +50,13 @@ export abstract class Page {
   protected readonly panel: vscode.WebviewPanel;
   /** Whether the page can do what was refused all the same. */
   protected readonly canForce: boolean = false;
+  readonly #load: () => void;
   #isGone = false;
-  /** Whether the page shows its session, and what it is sent as soon as it does. */
-  #isFilled = false;
+  /** Whether the script of the page runs; until then nothing is sent. */
+  #isReady = false;
+  /** The newest content, the error shown above it, and a message that needs content. */
+  #content: ToPage | null = null;
+  #error: ToPage | null = null;
   #behind: ToPage | null = null;
   /** The last refusal, which a button of the page may mend. */
   #refusal: unknown = null;
@@ -57,6 +64,7 @@ export abstract class Page {
   constructor({ app, panel, load, gone }: Tab<never>) {
     this.app = app;
     this.panel = panel;
+    this.#load = load;
     let wasVisible = panel.visible;
     const subscriptions = vscode.Disposable.from(
       panel.webview.onDidReceiveMessage((value: unknown) => void this.#receive(fromPage(value))),
@@ -77,7 +85,15 @@ export abstract class Page {
       subscriptions.dispose();
       gone();
     });
-    load();
+  }
+
+  /** Load the page, and ask meanwhile for its content: the first page of a window loads slowly. */
+  open(): void {
+    this.#isReady = false;
+    this.#content = null;
+    this.#error = null;
+    this.#load();
+    void this.look();
   }
 
   /** Show what the session is now. */
@@ -101,33 +117,46 @@ export abstract class Page {
   protected leave(): void {}
 
   protected show(title: string, view: ToPage): void {
-    this.panel.title = title;
-    this.send(view);
-    this.#isFilled = true;
-    if (this.#behind !== null) {
-      this.send(this.#behind);
-      this.#behind = null;
+    if (!this.#isGone) {
+      this.panel.title = title;
+      this.#content = view;
+      this.#error = null;
+      this.send(view);
+      this.#sendWaiting();
     }
   }
 
   protected send(message: ToPage): void {
-    if (!this.#isGone) {
+    if (this.#isReady && !this.#isGone) {
       void this.panel.webview.postMessage(message);
     }
   }
 
   /** Send something that only a page that shows its session understands. */
   sendBehind(message: ToPage): void {
-    if (this.#isFilled) {
-      this.send(message);
-    } else {
-      this.#behind = message;
+    this.#behind = message;
+    this.#sendWaiting();
+  }
+
+  #sendWaiting(): void {
+    if (this.#isReady && this.#content !== null && this.#behind !== null) {
+      this.send(this.#behind);
+      this.#behind = null;
     }
+  }
+
+  /** Send everything to a page that has just been loaded, maybe once more. */
+  #sendAll(): void {
+    this.#isReady = true;
+    for (const message of [this.#content, this.#error]) {
+      message === null || this.send(message);
+    }
+    this.#sendWaiting();
   }
 
   /** Show an error; `again` means that the page shows nothing current. */
   protected complain(sentence: string, again: boolean, remedies: readonly Remedy[] = []): void {
-    this.send({ kind: "trouble", sentence: plain(sentence), again, gone: false, remedies });
+    this.#complain({ kind: "trouble", sentence: plain(sentence), again, gone: false, remedies });
   }
 
   /** Show a refusal with its buttons. */
@@ -135,10 +164,15 @@ export abstract class Page {
     this.#refusal = error;
     const { sentence, remedies } = errorWords(error, this.canForce);
     if (again && codeOf(error) === "unknown_session") {
-      this.send({ kind: "trouble", sentence, again, gone: true, remedies: [] });
+      this.#complain({ kind: "trouble", sentence, again, gone: true, remedies: [] });
     } else {
       this.complain(sentence, again, remedies);
     }
+  }
+
+  #complain(error: ToPage): void {
+    this.#error = error;
+    this.send(error);
   }
 
   get isVisible(): boolean {
@@ -160,7 +194,7 @@ export abstract class Page {
   async #receive(message: FromPage | null): Promise<void> {
     try {
       if (message?.kind === "ready") {
-        await this.look();
+        this.#sendAll();
       } else if (message?.kind === "again") {
         await awake(this.app.server);
         await this.look();
@@ -190,10 +224,11 @@ export abstract class Page {
 /** A session that Codex writes is read again when it has rested. */
 const RESTED_MS = 1000;
 
-/** A page that is filled by one answer; asked anew, it waits for the older one no longer. */
+/** A page with the content of one request; a person's new choice cancels the request before it. */
 export abstract class AnsweredPage extends Page {
   #resting: NodeJS.Timeout | undefined;
   #asking = new vscode.CancellationTokenSource();
+  #isAsking = false;
 
   /** Ask for what the page shows, and for the title of its tab; null if there is nothing to show. */
   protected abstract ask(
@@ -205,6 +240,7 @@ export abstract class AnsweredPage extends Page {
     this.#asking = new vscode.CancellationTokenSource();
     const { token } = this.#asking;
     const busy = { location: vscode.ProgressLocation.Window, title: "Reading the session" };
+    this.#isAsking = true;
     try {
       await answering(this.app.server);
       const found = await vscode.window.withProgress(busy, () => this.ask(token));
@@ -215,12 +251,19 @@ export abstract class AnsweredPage extends Page {
       if (!token.isCancellationRequested) {
         this.refuse(error, true);
       }
+    } finally {
+      if (token === this.#asking.token) {
+        this.#isAsking = false;
+      }
     }
   }
 
+  /** Ask again once the session has rested; a slow request ends first, so that the page fills. */
   protected override changed(): void {
     clearTimeout(this.#resting);
-    this.#resting = setTimeout(() => void this.look(), RESTED_MS);
+    this.#resting = setTimeout(() => {
+      this.#isAsking ? this.changed() : void this.look();
+    }, RESTED_MS);
   }
 
   protected override leave(): void {
@@ -297,6 +340,7 @@ export class Tabs<K extends string, P extends Page> implements vscode.Disposable
     const gone = () => this.#open.delete(keyOf(ids));
     const page = new this.#made({ app: this.#app, panel, ids, load, gone });
     this.#open.set(keyOf(ids), page);
+    page.open();
     return page;
   }
 }
@@ -327,7 +371,7 @@ function html(folder: string, name: keyof typeof TYPES): string {
 <title>${name}</title>
 </head>
 <body>
-<main id="page" class="${name}"><p class="quiet" role="status">Reading the session…</p></main>
+<main id="page" class="${name}"><p class="quiet" role="status">Reading the session…</p>${SKELETON}</main>
 <script nonce="${nonce}">${part(`${name}.js`)}</script>
 </body>
 </html>`;

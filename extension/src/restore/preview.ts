@@ -30,7 +30,6 @@ import {
 } from "./model/preview.ts";
 
 export class RestorePreview extends AnsweredPage {
-  readonly #load: () => void;
   readonly #of: Ids<"sessionId" | "checkpointId">;
   readonly #trusted: vscode.Disposable;
   #options = readOptions({});
@@ -46,7 +45,6 @@ export class RestorePreview extends AnsweredPage {
 
   constructor(tab: Tab<"sessionId" | "checkpointId">) {
     super(tab);
-    this.#load = tab.load;
     this.#of = tab.ids;
     this.#trusted = vscode.workspace.onDidGrantWorkspaceTrust(() => this.#showFiles());
   }
@@ -55,7 +53,7 @@ export class RestorePreview extends AnsweredPage {
   changeMode(mode: Mode | null): void {
     if (mode !== null && mode !== this.#options.mode) {
       this.#options = { ...this.#options, mode };
-      this.#load();
+      this.open();
     }
   }
 
