@@ -24,6 +24,16 @@ Json: TypeAlias = "bool | int | str | list[Json] | dict[str, Json] | None"
 VERSION = "0.169.0"
 MODEL = "gpt-5.5"
 WINDOW = 258_400
+SUMMARY_PREFIX = (
+    "Another language model started to solve this problem and produced a summary of its thinking"
+    " process. You also have access to the state of the tools that were used by that language"
+    " model. Use this to build on the work that has already been done and avoid duplicating work."
+    " Here is the summary produced by the other language model, use the information in this"
+    " summary to assist with your own analysis:"
+)
+"""The text with which Codex begins each summary of its own."""
+ESTIMATE = 11_300
+"""Codex's estimate of the tokens in use after a compaction."""
 
 FILES = {
     "README.md": "# pricelist\n\nReads the price lists of suppliers and says what has changed.\n",
@@ -192,10 +202,13 @@ class Session:
     def uses(self, tokens: int) -> "Session":
         """Report how full the model's window is."""
         self._tokens += tokens
+        return self._counts(tokens - 400, 400, tokens)
+
+    def _counts(self, prompt: int, answer: int, tokens: int) -> "Session":
         last: dict[str, Json] = {
-            "input_tokens": tokens - 400,
+            "input_tokens": prompt,
             "cached_input_tokens": 0,
-            "output_tokens": 400,
+            "output_tokens": answer,
             "total_tokens": tokens,
         }
         info: dict[str, Json] = {
@@ -217,11 +230,13 @@ class Session:
         return self._event("task_complete", done)
 
     def is_compacted(self, summary: str) -> "Session":
-        """Replace the history by a summary of it."""
-        part: Json = {"type": "input_text", "text": summary}
+        """Replace the history by a summary of it, and estimate how full the window is then."""
+        text = f"{SUMMARY_PREFIX}\n{summary}"
+        part: Json = {"type": "input_text", "text": text}
         kept: list[Json] = [{"type": "message", "role": "user", "content": [part]}]
-        self._line("compacted", {"message": summary, "replacement_history": kept})
-        return self._event("context_compacted", {})
+        self._line("compacted", {"message": text, "replacement_history": kept})
+        self._event("context_compacted", {})
+        return self._counts(0, 0, ESTIMATE)
 
     def later(self, minutes: float) -> "Session":
         """Let some time pass."""

@@ -101,20 +101,20 @@ test("a window says what opened it and how full it was before and after", () => 
     compactionId: null,
     undone: false,
   };
-  const row = windowRow(window, NOW);
+  const row = windowRow(window, 12, NOW);
   assert.deepEqual(
     [row.label, row.description],
-    ["Compacted by Codex", "201k → ? · asked for · from the checkpoint · 1h"],
+    ["Compacted by Codex, turn 12", "201k → ? · asked for · from the checkpoint · 1h"],
   );
   const none = { trigger: null, strategy: null, tokensBefore: null };
-  const first = windowRow({ ...window, ...none, number: 0, previousWindowId: null }, NOW);
+  const first = windowRow({ ...window, ...none, number: 0, previousWindowId: null }, null, NOW);
   assert.deepEqual([first.label, first.description], ["Start of the session", "1h"]);
-  assert.equal(windowRow({ ...window, ...none }, NOW).label, "New window");
-  assert.equal(windowRow({ ...window, compactionId: "c1" }, NOW).label, "Compacted");
+  assert.equal(windowRow({ ...window, ...none }, null, NOW).label, "New window");
+  assert.equal(windowRow({ ...window, compactionId: "c1" }, null, NOW).label, "Compacted");
   assert.match(first.tooltip, /Previous window ID: none/);
-  const undone = windowRow({ ...window, compactionId: "c1", undone: true }, NOW);
+  const undone = windowRow({ ...window, compactionId: "c1", undone: true }, null, NOW);
   assert.match(undone.description, /\? · undone since · asked for/);
-  const hostile = windowRow({ ...window, trigger: "a\u202eb", strategy: "c\nd" }, NOW);
+  const hostile = windowRow({ ...window, trigger: "a\u202eb", strategy: "c\nd" }, null, NOW);
   assert.equal(hostile.description, "201k → ? · a b · c d · 1h");
   assert.match(hostile.spoken, /a b, c d, Window 1$/);
 });

@@ -117,7 +117,7 @@ test("a window row tells what Codex received in it", () => {
     compactionId: null,
   };
   assert.match(
-    windowRow(window, NOW).tooltip,
+    windowRow(window, null, NOW).tooltip,
     /Codex received a checkpoint in it: 2026-11-20T11:01:00\.000Z/,
   );
 });

@@ -276,6 +276,7 @@ export abstract class AnsweredPage extends Page {
 export class Tabs<K extends string, P extends Page> implements vscode.Disposable {
   readonly #app: App;
   readonly #folder: string;
+  readonly #icon: { readonly light: vscode.Uri; readonly dark: vscode.Uri };
   readonly #name: keyof typeof TYPES;
   readonly #made: new (
     tab: Tab<K>,
@@ -293,6 +294,8 @@ export class Tabs<K extends string, P extends Page> implements vscode.Disposable
   ) {
     this.#app = app;
     this.#folder = join(extension.fsPath, "dist", "webview");
+    const icon = (name: string) => vscode.Uri.joinPath(extension, "extension", "media", name);
+    this.#icon = { light: icon("tab-light.svg"), dark: icon("tab-dark.svg") };
     this.#name = name;
     this.#made = made;
     this.#serializer = vscode.window.registerWebviewPanelSerializer(this.#type, {
@@ -333,6 +336,7 @@ export class Tabs<K extends string, P extends Page> implements vscode.Disposable
 
   #openIn(panel: vscode.WebviewPanel, ids: Ids<K>): P {
     const { webview } = panel;
+    panel.iconPath = this.#icon;
     webview.options = { enableScripts: true, enableForms: true, localResourceRoots: [] };
     const load = () => {
       webview.html = html(this.#folder, this.#name);

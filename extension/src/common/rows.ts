@@ -219,14 +219,14 @@ export function treeItem(
   return item;
 }
 
-/** A ring that is filled as far as a context is. */
+/** A thin ring, thick as far as a context is filled: the two differ in more than their colour. */
 function ring(eighths: number, colour: string): vscode.Uri {
   const radius = 5.25;
   const round = 2 * Math.PI * radius;
-  const circle = (stroke: string, length: number) =>
-    `<circle cx="8" cy="8" r="${radius}" fill="none" stroke="${stroke}" stroke-width="2.5" ` +
+  const circle = (stroke: string, width: number, length: number) =>
+    `<circle cx="8" cy="8" r="${radius}" fill="none" stroke="${stroke}" stroke-width="${width}" ` +
     `stroke-dasharray="${length} ${round}" transform="rotate(-90 8 8)"/>`;
-  const parts = circle("#808080", round) + circle(colour, (round * eighths) / 8);
+  const parts = circle("#808080", 1.25, round) + circle(colour, 3.5, (round * eighths) / 8);
   const svg = `<svg xmlns="${SVG}" viewBox="0 0 16 16">${parts}</svg>`;
   return vscode.Uri.parse(`data:image/svg+xml;base64,${Buffer.from(svg).toString("base64")}`);
 }

@@ -313,8 +313,18 @@ export class SessionTree extends Tree<SessionNode> {
     if (session.compactions === 0) {
       return [];
     }
-    const { items } = await this.server.request("windows", { sessionId: session.sessionId });
-    return items.map((window) => ({ kind: "window", group, session, window }) as const).reverse();
+    const { sessionId } = session;
+    const [{ items }, { events }] = await Promise.all([
+      this.server.request("windows", { sessionId }),
+      this.server.request("timeline", { sessionId }),
+    ]);
+    const compactions = events.filter(({ kind }) => kind === "compaction");
+    const turns = new Map(compactions.map(({ seq, turn }) => [seq, turn]));
+    const rowOf = (window: Window) => {
+      const turn = turns.get(window.openedAtSeq) ?? null;
+      return { kind: "window", group, session, window, turn } as const;
+    };
+    return items.map(rowOf).reverse();
   }
 
   #group(id: string, label: string, cwd: string | null, some: Partial<Group> = {}): Group {
@@ -366,7 +376,7 @@ export type SessionNode =
   | SessionRow
   | (Below<"marker"> & { readonly marker: Marker })
   | (Below<"branch"> & { readonly branch: Branch; readonly end: End })
-  | (Below<"window"> & { readonly window: Window })
+  | (Below<"window"> & { readonly window: Window; readonly turn: number | null })
   | { readonly kind: "more"; readonly group: Group }
   | { readonly kind: "note"; readonly group: string; readonly text: string };
 
@@ -465,7 +475,7 @@ export function sessionItem(node: SessionNode): vscode.TreeItem {
     }
     case "window": {
       const { group, session, window } = node;
-      const row = windowRow(window, Date.now());
+      const row = windowRow(window, node.turn, Date.now());
       const item = treeItem(`${group}/${session.sessionId}/window/${window.number}`, row);
       item.contextValue = window.compactionId === null || window.undone ? "window" : "window ours";
       return item;

@@ -111,7 +111,7 @@ export function drawLineage(lines: HTMLElement, picture: LineagePicture | null):
   const drawn = rows.flatMap(({ from, to, parent, isHere, isThere, kind }, row) => {
     const looks = `line ${isHere ? "here" : ""} ${isThere ? "" : "gone"}`;
     const bend = `M${x(from)},${y(parent ?? row)} V${y(row)}`;
-    const dot = { cx: String(x(from)), cy: String(y(row)), r: "3.5" };
+    const dot = { cx: String(x(from)), cy: String(y(row)), r: "4.5" };
     // What left a session after its last record left it as it then was.
     const leaving = rows.filter((each) => each.parent === row);
     const left = Math.max(to, ...leaving.map((each) => each.from));

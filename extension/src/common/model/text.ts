@@ -48,19 +48,6 @@ export function cut(text: string, most: number): string {
   return points.length <= most ? text : `${points.slice(0, most - 1).join("")}…`;
 }
 
-/** Cut to columns, of which a letter of a script such as Chinese or Japanese takes two. */
-export function cutToColumns(text: string, most: number): string {
-  let [room, kept] = [most, 0];
-  for (const point of text) {
-    room -= WIDE.test(point) ? 2 : 1;
-    kept += room > 0 ? 1 : 0;
-  }
-  return room < 0 ? `${[...text].slice(0, kept).join("")}…` : text;
-}
-
-const WIDE =
-  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\u{1f300}-\u{3fffd}]/u;
-
 /** The time since a stamp in one short word; empty for an invalid stamp. */
 export function age(stamp: string | null, now: number): string {
   const minutes = Math.floor((now - Date.parse(stamp ?? "")) / 60_000);

@@ -72,11 +72,13 @@ export function reportText(done: Compacted): string {
   return `${[head, ...remark, ...lists].join("\n\n")}\n`;
 }
 
-export function windowRow(window: Window, now: number): Appearance {
+/** The row of a context window, opened in or after `turn`; null if no turn had begun. */
+export function windowRow(window: Window, turn: number | null, now: number): Appearance {
   const name = `Window ${window.number}`;
   const known = (count: number | null) => (count === null ? "?" : thousands(count));
   const isFirst = window.number === 0;
-  const label = isFirst ? "Start of the session" : madeLabel(window);
+  const place = turn === null ? "" : `turn ${turn}`;
+  const label = isFirst ? "Start of the session" : listed(madeLabel(window), place);
   const change = isFirst ? "" : `${known(window.tokensBefore)} → ${known(window.tokensAfter)}`;
   const [trigger, strategy] = [wordsFor(window.trigger), wordsFor(window.strategy)];
   const undone = window.undone ? "undone since" : "";

@@ -20,7 +20,7 @@ export function markerRow(marker: Marker, session: SessionSummary, now: number):
   const since = age(marker.createdAt, now);
   const origin = marker.origin === "compaction" ? "before a compaction" : "";
   return {
-    label: cut(label, 60),
+    label: cut(label, 160),
     description: dotted(standing, origin, since),
     tooltip: [
       label,

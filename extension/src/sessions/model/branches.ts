@@ -21,7 +21,7 @@ export function branchRow(branch: Branch, end: End, now: number): Appearance {
   const since = age(branch.at, now);
   const standing = standingOf(branch);
   return {
-    label: cut(label, 60),
+    label: cut(label, 160),
     description: dotted(standing, made, since),
     tooltip: [
       label,

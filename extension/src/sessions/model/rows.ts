@@ -7,7 +7,6 @@ import {
   ago,
   counted,
   cut,
-  cutToColumns,
   dotted,
   isOver,
   listed,
@@ -19,10 +18,8 @@ import {
 } from "../../common/model/text.ts";
 import { madeWords } from "./branches.ts";
 
-/** The editor cuts what is too long from the right, so a label leaves room for age and meter. */
-const LABEL = 20;
-/** A row below another of the same title is two levels further in. */
-const FURTHER_IN = 16;
+/** No row is wider than this; the editor cuts what does not fit into a narrower one. */
+const LABEL = 160;
 
 /** The row of a session; below another with the same title it shows its last message instead. */
 export function sessionRow(session: SessionSummary, now: number, isAlike = false): Appearance {
@@ -31,8 +28,8 @@ export function sessionRow(session: SessionSummary, now: number, isAlike = false
   const states = statesOf(session);
   const last = isAlike && session.task !== session.title ? plain(session.task ?? "") : "";
   return {
-    label: cutToColumns(last || about, isAlike ? FURTHER_IN : LABEL),
-    description: dotted(since, meter(session)),
+    label: cut(last || about, LABEL),
+    description: `${since} ${meter(session)}`.trim(),
     tooltip: sessionFacts(session, states, now).join("\n"),
     spoken: listed(about, cut(last, 120), ...states, since, spokenMeter(session)),
     ...sessionIcon(session),
