@@ -9,6 +9,7 @@ import pytest
 
 import rollouts as r
 from codex_checkpoints.service.markers import Markers
+from codex_checkpoints.service.sessions.session_watcher import Changed, SessionWatcher
 from homes import Home, chat, go_on, just_written, refusal, thread
 from peer import Peer
 
@@ -233,6 +234,22 @@ def test_markers_over_the_wire_are_those_of_the_command_line(home: Home):
     assert pins == told
     assert left == {"items": [], "nextCursor": None}
     assert gone["removed"] is True
+
+
+def test_follower_reports_markers_of_another_process_once(home: Home):
+    with home.house() as house:
+        follower = SessionWatcher(house.sessions)
+        follower.begin()
+        marked(home)
+        path = str(home.checkpoint().with_name("markers.jsonl"))
+
+        for expected in ([Changed((thread(1),), "markers")], []):
+            follower.mark(path)
+            assert follower.drain() == expected
+        home.json("relabel", thread(1), marks(home)[0]["checkpointId"], "there")
+        follower.update_reported(thread(1))
+        follower.mark(path)
+        assert follower.drain() == []
 
 
 def test_what_changed_between_two_turns(home: Home):

@@ -14,7 +14,7 @@ import pytest
 
 from codex_checkpoints.storage import atomic_files
 from codex_checkpoints.storage.atomic_files import StorageError
-from codex_checkpoints.storage.records import UPDATES, Records
+from codex_checkpoints.storage.records import MARKERS, UPDATES, Records
 from homes import Home, thread
 from rollouts import rollout, session, turn, user
 from updates import fact
@@ -320,7 +320,11 @@ def test_what_lies_there_instead_of_a_file_is_refused(records: Records):
         pass
 
 
-def test_only_the_place_of_updates_tells_a_session(records: Records):
+def test_only_the_place_of_a_record_tells_its_session(records: Records):
+    markers = updates(records).with_name(MARKERS)
+    assert records.marked_at(str(markers)) == SESSION
+    assert records.marked_at(str(updates(records))) is None
+    assert records.noted_at(str(markers)) is None
     assert records.noted_at(str(updates(records))) == SESSION
     assert records.noted_at(str(checkpoint(records))) is None
     assert records.noted_at(str(updates(records).parent)) is None

@@ -62,6 +62,7 @@ test("turns are marked, turns taken back are told, branches are gone to: all fro
   const notice = (text: string) =>
     page.locator(".notification-list-item").filter({ hasText: text });
   const front = inFront(page);
+  const naming = picker.getByText("The name of the marker");
   const answer = async (question: string, text: string) => {
     await picker.getByText(question).waitFor();
     await picker.locator("input[type=text]").first().fill(text);
@@ -91,7 +92,7 @@ test("turns are marked, turns taken back are told, branches are gone to: all fro
   });
 
   await step(t, "it is renamed from its menu", async () => {
-    await workbench.menu(row("marker cached prices"), "Rename Marker…");
+    await workbench.menu(row("marker cached prices"), "Rename Marker…", naming);
     await answer("The name of the marker", "before testing");
     await shows(row("marker before testing, turn 2, now"));
   });
@@ -109,7 +110,7 @@ test("turns are marked, turns taken back are told, branches are gone to: all fro
       await becomes(() => asked() > before, true);
       await twist(session);
       await shows(row("marker before the tests, turn 2, now"));
-      await workbench.menu(row("marker before the tests"), "Rename Marker…");
+      await workbench.menu(row("marker before the tests"), "Rename Marker…", naming);
       await answer("The name of the marker", "before testing");
       await shows(row("marker before testing, turn 2, now"));
     },

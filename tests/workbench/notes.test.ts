@@ -35,9 +35,10 @@ test("notes are stated, fail with their files, are verified again and revoked", 
   const picker = page.locator(".quick-input-widget:visible");
   const row = (name: string | RegExp): Locator =>
     workbench.checkpoint.getByRole("treeitem", { name });
+  const asks = (question: string) => picker.getByText(question);
   /** Answer one question of a sequence: type, or choose what is on offer. */
   const answer = async (question: string, text: string) => {
-    await picker.getByText(question).waitFor();
+    await asks(question).waitFor();
     await picker.locator("input[type=text]").first().fill(text);
     await page.keyboard.press("Enter");
   };
@@ -63,8 +64,9 @@ test("notes are stated, fail with their files, are verified again and revoked", 
   await step(t, "a fact about a file is added from the file's menu", async () => {
     await row("file conf.py").click();
     const editor = workbench.editor("/conf.py");
-    await workbench.menu(editor.getByText("TTL").first(), "Add Fact about This File…");
-    await answer("What is true about conf.py?", "auth.ttl = 900 seconds");
+    const about = "What is true about conf.py?";
+    await workbench.menu(editor.getByText("TTL").first(), "Add Fact about This File…", asks(about));
+    await answer(about, "auth.ttl = 900 seconds");
     await shows(row("valid, auth.ttl = 900 seconds").and(page.locator('[aria-selected="true"]')));
     await shows(row("Facts, 1 valid, 0 suspect"));
   });
@@ -80,8 +82,9 @@ test("notes are stated, fail with their files, are verified again and revoked", 
     await state("Decision", "Keep the value in conf.py because it is one place");
     await takes("conf.py");
     await shows(row("Keep the value in conf.py, it is one place"));
-    await workbench.menu(row("Keep the value in conf.py"), "Change Note…");
-    await answer("What holds now?", "Read it from the environment");
+    const now = "What holds now?";
+    await workbench.menu(row("Keep the value in conf.py"), "Change Note…", asks(now));
+    await answer(now, "Read it from the environment");
     await answer("Why?", "deployments differ");
     await choose("What is the evidence?", "Set the time to live");
     await shows(row("Read it from the environment, deployments differ"));
@@ -114,15 +117,17 @@ test("notes are stated, fail with their files, are verified again and revoked", 
   });
 
   await step(t, "new evidence makes it valid again", async () => {
-    await workbench.menu(row("suspect, auth.ttl"), "Verify Again…");
-    await answer("What is true now?", "600 seconds");
+    const now = "What is true now?";
+    await workbench.menu(row("suspect, auth.ttl"), "Verify Again…", asks(now));
+    await answer(now, "600 seconds");
     await choose("What is the evidence?", "conf.py");
     await shows(row("valid, auth.ttl = 600 seconds"));
   });
 
   await step(t, "a note is taken back once the person is sure", async () => {
-    await workbench.menu(row("valid, auth.ttl"), "Revoke…");
-    await page.getByRole("button", { name: "Revoke", exact: true }).click();
+    const revoke = page.getByRole("button", { name: "Revoke", exact: true });
+    await workbench.menu(row("valid, auth.ttl"), "Revoke…", revoke);
+    await revoke.click();
     await shows(row(/^Facts, none yet/));
   });
 });

@@ -339,8 +339,11 @@ export class Workbench {
     });
   }
 
-  /** Choose an entry of the menu that a right click opens; it closes when its row is drawn anew. */
-  async menu(place: Locator, entry: string): Promise<void> {
+  /**
+   * Choose an entry of the menu that a right click opens; it closes when its row is drawn anew.
+   * Where the entry opens something, wait for that.
+   */
+  async menu(place: Locator, entry: string, opens?: Locator): Promise<void> {
     const item = this.page.getByRole("menuitem", { name: entry });
     await again(async (timeout, attempt) => {
       if (attempt > 1) {
@@ -354,7 +357,7 @@ export class Workbench {
           () => true,
           () => false,
         );
-        if (gone && !(await this.#changedMeanwhile())) {
+        if (gone && !(await this.#changedMeanwhile(opens, timeout))) {
           return;
         }
         if (gone) {
@@ -366,11 +369,16 @@ export class Workbench {
   }
 
   /** Whether a command from a menu was refused because its row was drawn anew just then. */
-  async #changedMeanwhile(): Promise<boolean> {
+  async #changedMeanwhile(opens: Locator | undefined, timeout: number): Promise<boolean> {
     const toast = this.page.locator(".notification-toast").filter({ hasText: "has just changed" });
     try {
-      await toast.first().waitFor({ timeout: 150 });
-    } catch {
+      await (opens?.or(toast) ?? toast).first().waitFor({ timeout: opens ? timeout : 150 });
+    } catch (error) {
+      if (opens !== undefined) {
+        throw error;
+      }
+    }
+    if (!(await toast.first().isVisible())) {
       return false;
     }
     await this.command("Notifications: Clear All Notifications");

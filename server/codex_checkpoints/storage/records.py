@@ -11,7 +11,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Container, Generator, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 import orjson
@@ -72,9 +72,16 @@ class Records:
 
     def noted_at(self, path: str) -> str | None:
         """Return the session whose checkpoint depends on the record at a path, else None."""
+        return self._session_at(path, {UPDATES, OBSERVED})
+
+    def marked_at(self, path: str) -> str | None:
+        """Return the session whose markers and pins are at a path, else None."""
+        return self._session_at(path, {MARKERS})
+
+    def _session_at(self, path: str, names: Container[str]) -> str | None:
         folder, name = os.path.split(path)
         above, session_id = os.path.split(folder)
-        return session_id if name in {UPDATES, OBSERVED} and above == self.sessions_dir else None
+        return session_id if name in names and above == self.sessions_dir else None
 
     def session_dir(self, session_id: str) -> str | None:
         """Return the folder of a session; None for an id that cannot be its name."""

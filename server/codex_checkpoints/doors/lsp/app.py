@@ -64,9 +64,9 @@ class ServerRequest(Services):
         return True
 
     def changed(self, session_ids: tuple[str, ...], reason: str) -> None:
-        """Keep a change; the follower does not report a change of the memory again."""
+        """Keep a change; the follower does not report what it can notice by itself."""
         self.changes.append((session_ids, reason))
-        if reason == "memory" and self._follower is not None:
+        if reason in {"memory", "markers"} and self._follower is not None:
             self._follower.update_reported(session_ids[0])
 
     def shown(self, session_id: str) -> None:

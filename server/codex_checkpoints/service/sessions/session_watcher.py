@@ -21,6 +21,7 @@ from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.storage.contract import Row, Touched
+from codex_checkpoints.storage.records import MARKERS, FileStamp
 from codex_checkpoints.storage.workspace import native
 
 logger = logging.getLogger(__name__)
@@ -50,7 +51,7 @@ T = TypeVar("T")
 
 @frozen
 class Changed:
-    """Sessions that changed, and where: in their `rollout`, `workspace` or `memory`."""
+    """Sessions that changed, and where: `rollout`, `workspace`, `memory` or `markers`."""
 
     session_ids: tuple[str, ...]
     reason: str
@@ -85,6 +86,7 @@ class SessionWatcher:
         self._paths: set[str] = set()
         self._observed: dict[str, _Observed] = {}
         self._digests: dict[str, str] = {}
+        self._marked: dict[str, FileStamp | None] = {}
         self._folders: frozenset[str] = frozenset()
         self._live: frozenset[str] = frozenset()
         self._attended: list[str] = []
@@ -128,6 +130,7 @@ class SessionWatcher:
 
     def update_reported(self, session_id: str) -> None:
         """Update a session whose change was already reported, so that it is not reported again."""
+        self._marked[session_id] = self.sessions.records.look(session_id, MARKERS)
         self._keep(self._current([session_id]))
 
     def folders(self) -> frozenset[str]:
@@ -171,7 +174,8 @@ class SessionWatcher:
             rollouts |= self._lives_changed()
         memory = self._memory_changed(touched.foreign) - rollouts
         workspace = self._workspace_changed(touched.foreign) - rollouts - memory
-        return _changes(rollout=rollouts, memory=memory, workspace=workspace)
+        markers = self._markers_changed(touched.foreign)
+        return _changes(rollout=rollouts, memory=memory, workspace=workspace, markers=markers)
 
     def reconcile(self) -> list[Changed]:
         """Check the followed sessions, and part of the rest in turn, marked or not; return changes.
@@ -226,6 +230,15 @@ class SessionWatcher:
             return set()
         # A session inherits the memory of its bases.
         return self._keep(self._current(noted | self.sessions.catalogue.chains.sessions_on(noted)))
+
+    def _markers_changed(self, paths: Iterable[str]) -> set[str]:
+        """Return the sessions whose markers or pins changed; their checkpoints do not."""
+        records = self.sessions.records
+        marked = {found for path in paths if (found := records.marked_at(path)) is not None}
+        looks = {each: records.look(each, MARKERS) for each in marked}
+        changed = {each for each, look in looks.items() if self._marked.get(each) != look}
+        self._marked |= looks
+        return {row.session_id for row in self._current(changed)}
 
     def _workspace_changed(self, paths: Iterable[str]) -> set[str]:
         """Update the sessions that observed one of these files, or a file below one of them."""
@@ -323,7 +336,7 @@ class SessionWatcher:
 
     def _choose_folders(self) -> None:
         followed = {row.session_id for row in self._followed()}
-        for known in (self._observed, self._digests):
+        for known in (self._observed, self._digests, self._marked):
             for session in known.keys() - followed:
                 del known[session]
         if self._guard is not None:
