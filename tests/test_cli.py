@@ -606,7 +606,7 @@ def test_wrong_usage_is_exit_code_2(home: Home, line: bytes) -> None:
         (
             ["sessions", "--limit", "many"],
             "codex-checkpoints sessions",
-            "argument --limit: 'many' is no whole number",
+            "argument --limit: 'many' is not a whole number",
         ),
     ],
     ids=["no command", "a slip", "too many", "an option", "a number"],

@@ -147,7 +147,7 @@ function numberAt(turn: number, place: number, height: number): HTMLElement {
 
 export function legend({ rows, window, trigger, merged }: SessionView, isFull: boolean): string {
   const parts = [
-    merged > 1 ? `Each step stands for ${merged} turns.` : "",
+    merged > 1 ? `Each step is ${merged} turns.` : "",
     window === null
       ? ""
       : `Window: ${tokenCount(window)}${trigger === null ? "" : `, compaction offered from ${trigger.toLocaleString("en-US")}`}.`,

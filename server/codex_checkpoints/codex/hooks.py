@@ -83,7 +83,7 @@ def _with_group(text: str, event: str, group: str) -> str:
         return _appended(text, events, f'"{event}": [{group}]')
     begin = events[at].value
     if text[begin] != "[":
-        raise CannotEdit(f"what it has for {event} is no list of hooks")
+        raise CannotEdit(f"its entry for {event} is not a list of hooks")
     groups = [*_parts(text, begin)]
     if groups:
         return _appended(text, groups, group)

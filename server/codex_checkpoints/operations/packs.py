@@ -162,8 +162,8 @@ _SENTENCES = {
     ),
     "older_markers": ("1 older marker is left out", "{n} older markers are left out"),
     "pinned_words": (
-        "1 pin that is no file is left out",
-        "{n} pins that are no files are left out",
+        "1 pin that is not a file is left out",
+        "{n} pins that are not files are left out",
     ),
     "standing_orders": (
         "1 text that tells an agent how to behave is left out",

@@ -104,7 +104,7 @@ def damage(records: Records) -> Iterator[Finding]:
             message = f"{_lines(numbers)} of this record of ours cannot be read; the others count."
             way_out = (
                 "Bring the file back from a backup, else what stood there is lost;"
-                " only what a killed program had not finished is no loss."
+                " only the unfinished work of a killed program is not a loss."
             )
             yield Finding("damaged_record", "warning", message, path, len(numbers), way_out)
 
@@ -263,12 +263,12 @@ _FAULTS = {
         "The index is kept in memory for now: {}.",
         (
             "Delete index.sqlite and its companions, or give your account the right to write it; "
-            "it is made anew from the session files."
+            "it is rebuilt from the session files."
         ),
     ),
     "index_remade": (
         ("index_remade", "info"),
-        "The index was damaged and was made anew from the session files, at {}.",
+        "The index was damaged and was rebuilt from the session files, at {}.",
         "Nothing is lost. If it comes again, check the disk.",
     ),
     "passed_over": (

@@ -124,7 +124,7 @@ def what_helps(problem: str, settings: Settings) -> str:
 
 def left_aside(variable: str) -> str:
     """Return the sentence about a variable that is not a positive whole number (JUN-21)."""
-    return f"{variable} is no positive whole number; it is left aside"
+    return f"{variable} is not a positive whole number and is ignored"
 
 
 def read_settings(text: str) -> tuple[Settings, tuple[str, ...]]:

@@ -323,7 +323,7 @@ def line_of(item: HistoryItem, ordinal: int | None, at: datetime) -> bytes:
     read as JSON: an invalid number, half a surrogate pair, a repeated key of the envelope.
     """
     if not _ENVELOPE.isdisjoint(item.extra):
-        raise Unsupported("a key of the envelope stands in `extra` as well")
+        raise Unsupported("a key of the envelope is also in `extra`")
     envelope: dict[str, object] = {"timestamp": item.timestamp or in_text(at)}
     if ordinal is not None:
         envelope["ordinal"] = ordinal
@@ -333,7 +333,7 @@ def line_of(item: HistoryItem, ordinal: int | None, at: datetime) -> bytes:
         text = json.dumps(envelope, ensure_ascii=False, allow_nan=False, separators=compact)
         text.encode()
     except ValueError as error:  # whose text may quote the item
-        raise Unsupported("an item that is no JSON in Unicode") from error
+        raise Unsupported("an item that is not JSON in Unicode") from error
     if not text.isascii():
         text = json.dumps(envelope, separators=compact)
     return text.encode("ascii") + b"\n"

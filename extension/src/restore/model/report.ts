@@ -235,7 +235,7 @@ const FALLBACKS: Readonly<Record<string, string>> = {
   copied_legacy: "a copy of the lines: the source has an older format",
   copied_compressed: "a copy of the lines: the source is compressed",
   copied_windows: "a copy of the lines: the source was compacted",
-  copied_in_base: "a copy of the lines: the turn stands in a file before that of the source",
+  copied_in_base: "a copy of the lines: the turn is in a file before the source's",
   copied_damaged: "a copy of the lines: the source is not valid text",
   earlier_unknown: "what the source began with: what was read and changed before is not known",
 };

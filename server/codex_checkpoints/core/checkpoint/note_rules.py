@@ -441,9 +441,9 @@ def check(payload: bytes, session: SessionFacts) -> Accepted | Rejected:
     try:
         value: object = orjson.loads(payload)
     except orjson.JSONDecodeError:
-        return misshapen(["the payload is no JSON"])
+        return misshapen(["the payload is not JSON"])
     if not is_object(value):
-        return misshapen(["the payload is no JSON object"])
+        return misshapen(["the payload is not JSON object"])
     if value.get("evidence", {}) in (None, {}):
         value = {key: part for key, part in value.items() if key != "evidence"}
     claim = read(value)

@@ -85,7 +85,7 @@ class FactClaim:
     depends_on: tuple[DependencyClaim, ...] = field(
         default=(),
         metadata=_is(
-            "the artifacts that the fact stands and falls with: when one of them changes, the fact"
+            "the artifacts on which the fact depends: when one of them changes, the fact"
             " turns SUSPECT; 1 to 16 for evidence file or tool_output, may be left out for user"
         ),
     )

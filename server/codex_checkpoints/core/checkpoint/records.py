@@ -333,7 +333,7 @@ def from_json(value: object) -> Checkpoint:
         raise BadCheckpoint(_UNKNOWN) from misfit
     for uri, artifact in checkpoint.artifacts.items():
         if artifact.uri != uri:
-            raise BadCheckpoint("an artifact stands under another name")
+            raise BadCheckpoint("an artifact has another name as its key")
     return checkpoint
 
 

@@ -147,7 +147,7 @@ def _values_in(found: object) -> int:
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise BadPack("invalid_payload", ["a key stands twice in an object"])
+        raise BadPack("invalid_payload", ["an object has a duplicate key"])
     return found
 
 
@@ -167,7 +167,7 @@ def _clean(part: object, depth: int) -> object:
         return part
     clean = {str(_clean(key, 1)): _clean(each, depth - 1) for key, each in part.items()}
     if len(clean) < len(part):
-        raise BadPack("invalid_payload", ["a key stands twice in an object"])
+        raise BadPack("invalid_payload", ["an object has a duplicate key"])
     return clean
 
 
@@ -301,7 +301,7 @@ def _wrong_past(pack: Pack) -> Iterator[str]:
         yield "lineage: not one way up from the session"
     turns = {(each.session_id, each.turn_id) for each in pack.turns}
     if len(turns) < len(pack.turns):
-        yield "turns: one stands twice"
+        yield "turns: a duplicate"
     reached: dict[str, int] = {}
     for turn in pack.turns:
         if turn.number <= reached.get(turn.session_id, 0):
@@ -319,11 +319,11 @@ def _wrong_past(pack: Pack) -> Iterator[str]:
 def _wrong_markers(pack: Pack) -> Iterator[str]:
     markers = [each.checkpoint_id for each in pack.markers]
     if len(set(markers)) < len(markers):
-        yield "markers: one stands twice"
+        yield "markers: a duplicate"
     if any(not label_of(each.label) for each in pack.markers):
         yield "markers: one has no label"
     if len(set(pack.pins)) < len(pack.pins):
-        yield "pins: one stands twice"
+        yield "pins: a duplicate"
 
 
 def _wrong_notes(pack: Pack) -> Iterator[str]:
@@ -336,7 +336,7 @@ def _wrong_notes(pack: Pack) -> Iterator[str]:
     plan = pack.checkpoint.plan
     steps = [step.id for step in plan.steps]
     if len(set(steps)) < len(steps) or not plan.done.keys() <= set(steps):
-        yield "checkpoint.plan: a step stands twice, or one that is done is not there"
+        yield "checkpoint.plan: a duplicate step, or a missing one that is done"
     for place, claim in _claims(pack.checkpoint):
         problems = read(claim)
         if isinstance(problems, list):

@@ -241,7 +241,7 @@ def whole(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        message = f"{text[:40]!r} is no whole number"
+        message = f"{text[:40]!r} is not a whole number"
         raise argparse.ArgumentTypeError(message) from None
 
 

@@ -66,7 +66,7 @@ _diff = asks(history.diff, diff_lines)
 
 
 def _one_form(options: argparse.Namespace) -> str | None:
-    return "--fragment is no JSON" if options.fragment and options.json else None
+    return "--fragment is not JSON" if options.fragment and options.json else None
 
 
 def _windows(options: argparse.Namespace, services: Terminal) -> int:

@@ -98,7 +98,7 @@ def value_of(line: bytes) -> object:
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError:
-        raise RpcError(PARSE_ERROR, "the line is no JSON") from None
+        raise RpcError(PARSE_ERROR, "the line is not JSON") from None
 
 
 def request_of(value: object) -> RpcRequest | None:
@@ -173,7 +173,7 @@ class McpServer:
                 return None
             number, method = request.id, request.method
             if method not in self._methods:
-                raise RpcError(METHOD_NOT_FOUND, "there is no such method")  # noqa: TRY301
+                raise RpcError(METHOD_NOT_FOUND, "unknown method")  # noqa: TRY301
             return _result(number, self._methods[method](request.params))
         except RpcError as failure:
             known = failure.id if number is None else number
@@ -211,7 +211,7 @@ class McpServer:
         if self._opened is None:
             self._opened = HomeTools(*self._folders)
         if name not in self._opened:
-            raise RpcError(INVALID_PARAMS, "there is no such tool")
+            raise RpcError(INVALID_PARAMS, "unknown tool")
         return self._opened.call(name, arguments, meta)
 
 

@@ -43,7 +43,7 @@ def timeline_lines(
     bars = _bars(values, full, (screen.width or _COLUMNS) - 1)
     lines = [bars, *(screen.tinted(DIM, screen.cut(each)) for each in about), ""]
     if timeline.merged > 1:
-        lines += [f"One row stands for {timeline.merged} turns.", ""]
+        lines += [f"Each row is {timeline.merged} turns.", ""]
     head = _line(screen, ("turn", "began", "context", "calls", "files", "failed", "request"))
     lines.append(screen.tinted(DIM, head))
     waiting = list(timeline.events)

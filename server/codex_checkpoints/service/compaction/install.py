@@ -310,7 +310,7 @@ def _items(
     now, count = source.traced.history.items, len(record.items)
     same = digest_of(now[:count]) == record.replacement
     if not same or digest_of(before) != record.source.history:
-        raise _conflict(record, "other_bytes", "its session file was written anew since")
+        raise _conflict(record, "other_bytes", "its session file was rewritten since")
     return (*before, *now[count:])
 
 

@@ -295,7 +295,7 @@ def _explained(path: str) -> Generator[None]:
     except UnicodeDecodeError:
         code, reason = "unreadable_source", "it is not UTF-8"
     except UnicodeEncodeError:
-        code, reason = "conflict", "the path of this program or a value of ours is no UTF-8"
+        code, reason = "conflict", "the path of this program or one of our values is not UTF-8"
     except OSError as error:
         code, reason = "storage_error", error.strerror or str(error)
     else:
