@@ -255,6 +255,10 @@ def test_a_second_compaction_of_an_unchanged_session_names_the_first(home: Home,
         assert (refused["code"], refused["facts"]["reason"]) == ("conflict", "nothing_new")
         assert refused["facts"]["into"] == first["sessionId"]
         assert refused["facts"]["compactionId"] == first["compactionId"]
+        assert refused["facts"]["resume"] == first["resume"]
+        named = ("--codex-home", str(home.root), *option)
+        refused = home.refused("compact", thread(1), "--into", into, *named)
+        assert refused["facts"]["resume"] == f"CODEX_HOME={home.root} {first['resume']}"
 
     assert snapshot(home.root / "sessions") == before
     home.json("compact", thread(1), "--into", into, "--force")

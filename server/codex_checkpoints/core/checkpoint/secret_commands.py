@@ -126,7 +126,7 @@ _TABLE = (
     ("netlify", rf"env:set {_NAME} "),
     ("glab gh", rf"variable set {_NAME} "),
     # The secret follows an option.
-    ("docker podman buildah skopeo helm oras az twine oc cf ibmcloud expo poetry supabase",
+    ("docker podman buildah crane skopeo helm oras az twine oc cf ibmcloud expo poetry supabase",
      "… (?:login|upload|publish|link) … -p~?"),
     ("dotnet nuget", "nuget … -[pk] "),
     ("sshpass", "… -p~?"),

@@ -86,6 +86,8 @@ def refused(refusal: Refusal, screen: Screen, *, as_json: bool) -> None:
     """Report a refusal: as JSON on stdout, else in one line on stderr, its code at the end."""
     if as_json:
         facts = dict(refusal.facts)
+        if "resume" in facts:  # as the text has it, with the home
+            facts["resume"] = screen.codex(str(facts["resume"]))
         error = {"code": refusal.code, "message": sentence_of(refusal), "facts": facts}
         write_json({"error": error}, indent=False)
     else:
