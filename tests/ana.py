@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import rollouts as r
+from codex_checkpoints.storage.remote.chosen import ChosenRemote, choose_remote
+from codex_checkpoints.storage.remote.folder import FolderHistoryStore
 from homes import Home
 from peer import Peer
 
@@ -121,6 +123,8 @@ DRAWN = re.compile(
     r"(?P<id>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
     r"|(?P<digest>(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f]))"
     r"|(?P<time>20\d\d-\d\d-\d\dT\d\d([:-])\d\d\4\d\d(?:\.\d{3}Z)?)"
+    r"|(?P<place>(?<=remote/)[0-9a-f]{16})"
+    r"|(?P<version>(?<=\.)[0-9a-f]{16}(?=\.jsonl))"
     r"|(?P<day>(?<=sessions/)20\d\d/\d\d/\d\d)"
 )
 LONGEST = 160
@@ -150,6 +154,7 @@ def examples(folder: Path) -> dict[str, tuple[Json, Json]]:
         marker = _notes_and_markers(ask)
         _branches(ask, marker)
         _packs(ask, str(home.user))
+        _remote(ask, home)
         ask("connect", status=True)
         ask("doctor")
         ask("page", kind="losses", sessionId=ORDERS)
@@ -218,6 +223,22 @@ def _packs(ask: Callable[..., Json], user: str) -> None:
     ask("unarchive", sessionId=BLOG)
 
 
+def _remote(ask: Callable[..., Json], home: Home) -> None:
+    place = str(home.user / "sync")
+    FolderHistoryStore(place).make()
+    choose_remote(str(home.state), ChosenRemote(place, "ana", "laptop", "1"))
+    ask("remote")
+    shown = ask("push", show=False, sessionIds=[ORDERS], dryRun=True)["sessions"][0]
+    seen = [{key: shown[key] for key in ("sessionId", "lines", "digest")}]
+    ask("push", sessionIds=[ORDERS], shown=seen)
+    ask("remoteStatus")
+    ask("remoteSessions", limit=1)
+    ask("remoteSession", sessionId=ORDERS)
+    ask("searchRemote", text="totals", kinds=["user"])
+    ask("pull", sessionId=ORDERS, into=str(home.user / "shop"))
+    ask("remoteDelete", sessionId=ORDERS)
+
+
 def _fixed(
     home: Home, known: bytes, pages: dict[str, tuple[Json, Json]]
 ) -> dict[str, tuple[Json, Json]]:
@@ -232,6 +253,8 @@ def _fixed(
             return f"01a20045-82dd-7000-8000-{number:012d}"
         if kind == "digest":
             return hashlib.sha256(str(number).encode()).hexdigest()
+        if kind in {"place", "version"}:
+            return hashlib.sha256(str(number).encode()).hexdigest()[:16]
         if kind == "day":
             return "2026/11/21"
         return "2026-11-21T11:00:00.000Z" if ":" in found[0] else "2026-11-21T11-00-00"

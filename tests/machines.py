@@ -32,7 +32,7 @@ def segments(data: bytes, start: int = 0, most: int = SEGMENT) -> Iterator[Segme
 def read(sessions: Sessions, number: int = 1) -> Generator[Outgoing]:
     """Read a session as it would leave."""
     with closing(Spool(sessions.records.state_dir)) as spool:
-        yield outgoing(sessions, thread(number), [], spool)
+        yield outgoing(sessions, thread(number), [], spool, allow_redacted=True, indexed=True)
 
 
 class Machines:
@@ -87,8 +87,8 @@ class Machines:
 
     def listed(self) -> list[Json]:
         """Return the sessions in the remote, as the other machine lists them."""
-        found: Json = self.here.json("sessions", "--remote")
-        return found["items"]
+        found: list[Json] = self.here.json("sessions", "--remote")
+        return found
 
     def branch(self, session_id: str) -> list[Json]:
         """Return the records of a session of the other machine."""
@@ -108,12 +108,19 @@ class Machines:
 
 
 def pushed(
-    home: Home, store: HistoryStore, *, segment: int = 700, machine: str = "there"
+    home: Home,
+    store: HistoryStore,
+    *,
+    segment: int = 700,
+    machine: str = "there",
+    owner: str = "ana",
+    team: str | None = None,
+    number: int = 1,
 ) -> Pushed:
-    """Push the first session of a home in this process."""
-    with home.house() as house, read(house.sessions) as going:
-        chosen = ChosenRemote(store.place, "ana", machine, machine)
-        return Pusher(house.sessions, store, chosen, segment=segment).push(going)
+    """Push a session of a home in this process."""
+    with home.house() as house, read(house.sessions, number) as going:
+        chosen = ChosenRemote(store.place, owner, machine, machine)
+        return Pusher(house.sessions, store, chosen, segment=segment, team=team).push(going)
 
 
 def history(store: HistoryStore) -> bytes:

@@ -2,8 +2,8 @@
 
     python tools/team.py [FOLDER]
 
-Ana pushes her sessions for the team, Ben lists them and pulls one. All texts are ours; everything
-is below FOLDER, `build/team` by default, and goes when it is made anew.
+Ana pushes her sessions for the team, Ben lists them, searches them and pulls one. All texts are
+ours; everything is below FOLDER, `build/team` by default, and goes when it is made anew.
 """
 
 import os
@@ -25,7 +25,7 @@ TEAM = "shop"
 
 
 def main() -> None:
-    """Show a push, a list and a pull, then wait."""
+    """Show a push, a list, a search and a pull, then wait."""
     if programs() is None:
         sys.exit("there is no PostgreSQL server here: install the package postgresql")
     folder = Path(sys.argv[1] if sys.argv[1:] else ROOT / "build" / "team").resolve()
@@ -41,6 +41,7 @@ def main() -> None:
             ours(home, "remote", "set", server.url(home.name, "postgres"), "--yes")
         ours(ana, "push", "--cwd", str(folder / "pricelist"), "--team", TEAM, "--yes")
         ours(ben, "sessions", "--remote")
+        ours(ben, "search", "price", "--remote", "--limit", "5")
         ours(ben, "pull", newest, "--into", str(folder))
         print("The server runs until Ctrl+C.", flush=True)
         try:

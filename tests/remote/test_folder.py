@@ -276,8 +276,12 @@ def work(sessions, root, session):
 PULL = """
 def work(sessions, root, session):
     from codex_checkpoints import assembly
+    from codex_checkpoints.service.remote.fetch import fetch
     from codex_checkpoints.service.remote.pull import pull
-    pull(sessions, assembly.remote_store(os.path.join(root, "remote")), session, root)
+    from codex_checkpoints.storage.remote.cache import RemoteCache
+    store = assembly.remote_store(os.path.join(root, "remote"))
+    cache = RemoteCache(sessions.records.state_dir, store.place)
+    pull(sessions, fetch(store, cache, session, bool), root)
 """
 
 

@@ -195,6 +195,7 @@ def test_the_audit_holds_who_pushed_pulled_and_deleted(team: Team) -> None:
     listed = team.store(ben).row(SESSION)
     assert listed is not None
     team.store(ben).records(SESSION, listed.version)
+    team.store(ben).note_pull(listed.row)
     assert team.store(ana).delete(SESSION)
 
     plain = team.sql(eve)

@@ -217,7 +217,7 @@ def test_a_list_finds_by_folder_and_text(machines: Machines) -> None:
     machines.push(2)
 
     def found(*options: str) -> list[str]:
-        listed = machines.here.json("sessions", "--remote", *options)["items"]
+        listed = machines.here.json("sessions", "--remote", *options)
         return [each["sessionId"] for each in listed]
 
     assert set(found()) == {thread(1), thread(2)}

@@ -1582,6 +1582,245 @@ export interface Deleted {
   readonly deleted: boolean;
 }
 
+/** No parameters. */
+export type NoParams = Readonly<Record<string, never>>;
+
+/**
+ * The remote that this machine uses, null if none is set; no connection was made.
+ *
+ * `isServer`: it is a PostgreSQL server, with teams and an audit, and not a folder.
+ */
+export interface RemoteChoice {
+  readonly place: string | null;
+  readonly owner: string | null;
+  readonly machine: string | null;
+  readonly isServer: boolean;
+}
+
+/**
+ * The remote of this machine; `made` says whether the folder is already a remote.
+ *
+ * `unreadable` counts sessions with an unreadable row, mostly because the disk is still syncing.
+ */
+export interface RemoteStatus {
+  readonly place: string;
+  readonly owner: string;
+  readonly machine: string;
+  readonly made: boolean;
+  readonly sessions: number;
+  readonly bytes: number;
+  readonly unreadable: number;
+}
+
+/**
+ * Filters the sessions of the remote: in or below `cwd`, of the owner `user`, with a text.
+ *
+ * `cursor` is the `nextCursor` of the last answer.
+ */
+export interface RemoteSessionsParams {
+  readonly cwd: string | null;
+  readonly user: string | null;
+  readonly search: string | null;
+  readonly limit: number | null;
+  readonly cursor: string | null;
+}
+
+/**
+ * A session in the remote; `lines` and `bytes` count its history as it was pushed.
+ *
+ * `forkedFrom` is the session that it branched off, `parentSession` the one that started it as a
+ * subagent; neither need be in the remote.  `team` may read it; null: only its owner may.
+ */
+export interface RemoteSession {
+  readonly sessionId: string;
+  readonly owner: string;
+  readonly machine: string;
+  readonly cwd: string | null;
+  readonly title: string | null;
+  readonly task: string | null;
+  readonly updatedAt: string | null;
+  readonly pushedAt: string | null;
+  readonly cliVersion: string | null;
+  readonly model: string | null;
+  readonly forkedFrom: string | null;
+  readonly parentSession: string | null;
+  readonly git: Git | null;
+  readonly lines: number;
+  readonly bytes: number;
+  readonly generation: number;
+  readonly team: string | null;
+}
+
+/** Sessions of the remote, the latest first; `unreadable` counts those that cannot be read. */
+export interface RemoteSessions {
+  readonly items: readonly RemoteSession[];
+  readonly nextCursor: string | null;
+  readonly unreadable: number;
+}
+
+/** A session in the remote: its id, or a unique prefix of 8 characters or more. */
+export interface RemoteSessionParams {
+  readonly sessionId: string;
+  readonly workDoneToken: number | string | null;
+}
+
+/**
+ * A session of the remote, and a copy of its lines here.
+ *
+ * `path` can be given as the session to all methods that read one.
+ */
+export interface RemoteSessionFile {
+  readonly session: RemoteSession;
+  readonly path: string;
+}
+
+/**
+ * A text of one line, and the sessions to search: in or below `cwd`, of the owner `user`.
+ *
+ * `kinds` are some of `user`, `assistant`, `command` and `file`, none for all.  `limit` is the
+ * most hits, null for 500.
+ */
+export interface SearchRemoteParams {
+  readonly text: string;
+  readonly cwd: string | null;
+  readonly user: string | null;
+  readonly kinds: readonly string[];
+  readonly limit: number | null;
+  readonly workDoneToken: number | string | null;
+}
+
+/** The hits in one session of the remote, newest first. */
+export interface RemoteSessionHits {
+  readonly session: RemoteSession;
+  readonly hits: readonly SearchHit[];
+}
+
+/** Sessions with hits, the latest first; `more`: the limit left some out. */
+export interface SearchRemoteAnswer {
+  readonly items: readonly RemoteSessionHits[];
+  readonly more: boolean;
+}
+
+/** A session in the remote: its id, or a unique prefix of 8 characters or more. */
+export interface RemoteDeleteParams {
+  readonly sessionId: string;
+}
+
+/** A session that was removed from the remote; the sessions here stay. */
+export interface RemoteDeleted {
+  readonly sessionId: string;
+}
+
+/** A session that was shown before a push: its `lines`, and the `digest` of all of them. */
+export interface ShownSession {
+  readonly sessionId: string;
+  readonly lines: number;
+  readonly digest: string;
+}
+
+/**
+ * Selects the sessions to push: named ones, else those in or below `cwd` changed since a time.
+ *
+ * `since` is ISO 8601; without a zone it is a local time.  `allowRedacted` also pushes sessions
+ * with more than 20 secrets, redacted.  `team` may read them; null: only their owner may.  With
+ * `dryRun` nothing is sent.  `shown` are the sessions of such an answer: exactly their lines are
+ * sent, although a session may have grown.
+ */
+export interface PushParams {
+  readonly sessionIds: readonly string[];
+  readonly cwd: string | null;
+  readonly since: string | null;
+  readonly allowRedacted: boolean;
+  readonly team: string | null;
+  readonly dryRun: boolean;
+  readonly shown: readonly ShownSession[] | null;
+  readonly workDoneToken: number | string | null;
+}
+
+/**
+ * A session that was pushed, or would be.
+ *
+ * `bytes` is the size of its outgoing history, `sent` the bytes sent by this push.  `redacted`
+ * counts secrets by kind, `leftOut` dropped parts by kind: `images`, `encrypted`, `unreadable`.
+ * `state` is `new` before the push, then `pushed`, `unchanged` or `ahead`.  `digest` is the hash
+ * of its outgoing history.
+ */
+export interface PushedSession {
+  readonly sessionId: string;
+  readonly title: string | null;
+  readonly cwd: string | null;
+  readonly lines: number;
+  readonly bytes: number;
+  readonly sent: number;
+  readonly redacted: Readonly<Record<string, number>>;
+  readonly leftOut: Readonly<Record<string, number>>;
+  readonly state: string;
+  readonly digest: string;
+}
+
+/** A session that is not pushed, and the reason. */
+export interface RefusedSession {
+  readonly sessionId: string;
+  readonly code: string;
+  readonly message: string;
+  readonly hint: string | null;
+}
+
+/** One of the longest outgoing texts: its place, its length, and its beginning. */
+export interface LeavingText {
+  readonly sessionId: string;
+  readonly line: number;
+  readonly chars: number;
+  readonly beginning: string;
+}
+
+/**
+ * The sessions to send, for a `team` or only for their owner.
+ *
+ * `kinds` is the number of secret kinds that redaction knows.
+ */
+export interface Push {
+  readonly place: string;
+  readonly sessions: readonly PushedSession[];
+  readonly refused: readonly RefusedSession[];
+  readonly longest: readonly LeavingText[];
+  readonly kinds: number;
+  readonly team: string | null;
+}
+
+/**
+ * A session in the remote, and the folder of the branch.
+ *
+ * `into` null uses the folder of the source if it exists here, else the server's own.
+ */
+export interface PullParams {
+  readonly sessionId: string;
+  readonly into: string | null;
+  readonly workDoneToken: number | string | null;
+}
+
+/**
+ * The branch that was made here.
+ *
+ * `digest` is set if the summary of its current window could not be pulled: `made` if it opens
+ * with a digest of ours, `failed` if it opens without one, null if nothing was missing.
+ */
+export interface PulledSession {
+  readonly sessionId: string;
+  readonly sourceSessionId: string;
+  readonly operationId: string;
+  readonly title: string | null;
+  readonly owner: string;
+  readonly machine: string;
+  readonly cwd: string;
+  readonly lines: number;
+  readonly bytes: number;
+  readonly notes: number;
+  readonly markers: number;
+  readonly digest: string | null;
+  readonly resume: string;
+}
+
 /** Connect, or `remove` the connection; `dryRun` and `status` only report. */
 export interface ConnectParams {
   readonly dryRun: boolean;
@@ -1900,6 +2139,14 @@ export interface Methods {
   readonly "checkpoints/archive": [MoveParams, SessionSummary];
   readonly "checkpoints/unarchive": [MoveParams, SessionSummary];
   readonly "checkpoints/delete": [DeleteParams, Deleted];
+  readonly "checkpoints/remote": [NoParams, RemoteChoice];
+  readonly "checkpoints/remoteStatus": [NoParams, RemoteStatus];
+  readonly "checkpoints/remoteSessions": [RemoteSessionsParams, RemoteSessions];
+  readonly "checkpoints/remoteSession": [RemoteSessionParams, RemoteSessionFile];
+  readonly "checkpoints/searchRemote": [SearchRemoteParams, SearchRemoteAnswer];
+  readonly "checkpoints/remoteDelete": [RemoteDeleteParams, RemoteDeleted];
+  readonly "checkpoints/push": [PushParams, Push];
+  readonly "checkpoints/pull": [PullParams, PulledSession];
   readonly "checkpoints/connect": [ConnectParams, ConnectReport];
   readonly "checkpoints/doctor": [DoctorParams, DoctorReport];
   readonly "checkpoints/page": [PageParams, ShownPage];

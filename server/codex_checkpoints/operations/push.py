@@ -6,27 +6,38 @@ import os
 from collections.abc import Iterable
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 
 from attrs import evolve, frozen
 
 from codex_checkpoints.core.checkpoint.redaction import KINDS_OF_SECRETS
-from codex_checkpoints.operations.remote import MOUNT, opened_remote
+from codex_checkpoints.operations.remote import MOUNT, chosen_remote_of, remotely
 from codex_checkpoints.operations.services import Services
+from codex_checkpoints.service.progress import Steps
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit
 from codex_checkpoints.service.remote.outgoing import (
     Outgoing,
+    is_never_pushed,
     outgoing,
-    refuse_never_pushed,
 )
-from codex_checkpoints.service.remote.push import Pusher
-from codex_checkpoints.service.remote.refusals import remote_refusals
-from codex_checkpoints.service.remote.unchanged import unchanged_row
+from codex_checkpoints.service.remote.push import Pushed, Pusher
+from codex_checkpoints.service.remote.unchanged import pushed_version, unchanged_rows
 from codex_checkpoints.storage.contract import Row, ThreadQuery
+from codex_checkpoints.storage.remote.address import is_address
 from codex_checkpoints.storage.remote.chosen import ChosenRemote
-from codex_checkpoints.storage.remote.contract import HistoryStore, team_store
+from codex_checkpoints.storage.remote.contract import HistoryStore, SessionRow, team_store
 from codex_checkpoints.storage.remote.spool import Spool
 
 SHOWN_TEXTS = 10
+
+
+@frozen
+class ShownSession:
+    """A session that was shown before a push: its `lines`, and the `digest` of all of them."""
+
+    session_id: str
+    lines: int
+    digest: str
 
 
 @frozen
@@ -34,7 +45,9 @@ class PushParams:
     """Selects the sessions to push: named ones, else those in or below `cwd` changed since a time.
 
     `since` is ISO 8601; without a zone it is a local time.  `allowRedacted` also pushes sessions
-    with more than 20 secrets, redacted.  `team` may read them; null: only their owner may.
+    with more than 20 secrets, redacted.  `team` may read them; null: only their owner may.  With
+    `dryRun` nothing is sent.  `shown` are the sessions of such an answer: exactly their lines are
+    sent, although a session may have grown.
     """
 
     session_ids: tuple[str, ...] = ()
@@ -42,6 +55,9 @@ class PushParams:
     since: str | None = None
     allow_redacted: bool = False
     team: str | None = None
+    dry_run: bool = False
+    shown: tuple[ShownSession, ...] | None = None
+    work_done_token: int | str | None = None
 
 
 @frozen
@@ -50,7 +66,8 @@ class PushedSession:
 
     `bytes` is the size of its outgoing history, `sent` the bytes sent by this push.  `redacted`
     counts secrets by kind, `leftOut` dropped parts by kind: `images`, `encrypted`, `unreadable`.
-    `state` is `new` before the push, then `pushed`, `unchanged` or `ahead`.
+    `state` is `new` before the push, then `pushed`, `unchanged` or `ahead`.  `digest` is the hash
+    of its outgoing history.
     """
 
     session_id: str
@@ -62,6 +79,7 @@ class PushedSession:
     redacted: dict[str, int]
     left_out: dict[str, int]
     state: str
+    digest: str
 
 
 @frozen
@@ -108,74 +126,117 @@ class Preparation:
 
     shown: Push
     going: tuple[Outgoing, ...]
-    store: HistoryStore
     chosen: ChosenRemote
     spool: Spool
-    team: str | None
 
     def close(self) -> None:
         """Release the sessions that were read."""
         self.spool.close()
 
 
-def prepare_push(services: Services, params: PushParams) -> Preparation:
+def push(services: Services, params: PushParams) -> Steps[Push]:
+    """Push sessions, or only show what would leave."""
+    prepared = yield from prepare_push(services, params)
+    with closing(prepared):
+        return prepared.shown if params.dry_run else (yield from send(services, prepared))
+
+
+def prepare_push(services: Services, params: PushParams) -> Steps[Preparation]:
     """Read the sessions in their outgoing form; nothing is sent.
 
     A refused session is reported, and the others are read.
     """
-    with opened_remote(services) as (chosen, store):
-        if params.team is not None:
+    chosen = chosen_remote_of(services)
+    services.look_again()
+    wanted = _chosen(services, params)
+    unchanged = yield from _unchanged(services, chosen, wanted, params.team)
+    with keeping("redacted lines", None):
+        spool = Spool(services.where.state_dir)
+    going: list[Outgoing] = []
+    known: list[PushedSession] = []
+    refused: list[RefusedSession] = []
+    try:
+        for number, session in enumerate(wanted):
+            services.advanced(number, len(wanted))
+            try:
+                if session in unchanged:
+                    known.append(unchanged[session])
+                else:
+                    going.append(_read(services, chosen, session, spool, params))
+            except Refusal as refusal:
+                if len(wanted) == 1:
+                    raise
+                refused.append(_refused(session, refusal))
+    except BaseException:
+        spool.close()
+        raise
+    services.advanced(len(wanted), len(wanted))
+    entries = (*(_shown(each, 0, "new") for each in going), *known)
+    push = Push(
+        chosen.place, entries, tuple(refused), _longest(going), KINDS_OF_SECRETS, params.team
+    )
+    return Preparation(push, tuple(going), chosen, spool)
+
+
+def _unchanged(
+    services: Services, chosen: ChosenRemote, wanted: Iterable[str], team: str | None
+) -> Steps[dict[str, PushedSession]]:
+    """Return the sessions that are unchanged in the remote, without reading them."""
+    rows = [services.sessions.own(session) for session in wanted]
+    never = services.sessions.settings.never_push
+    versions: dict[str, str] = {}
+    for row in rows:
+        version = pushed_version(services.sessions, chosen.place, row)
+        if version is not None and not is_never_pushed(never, row, _homes(services)):
+            versions[row.session_id] = version
+
+    def ask(store: HistoryStore) -> dict[str, SessionRow]:
+        if team is not None:
             team_store(store)
         if not store.is_made():
             message = f"there is no remote in {store.place}"
             raise Refusal("remote_unreachable", message, {"place": store.place, "hint": MOUNT})
-        wanted = _chosen(services, params)
-        with keeping("redacted lines", None):
-            spool = Spool(services.where.state_dir)
-        going: list[Outgoing] = []
-        known: list[PushedSession] = []
-        refused: list[RefusedSession] = []
-        try:
-            for number, session in enumerate(wanted):
-                services.advanced(number, len(wanted))
-                try:
-                    there = _unchanged(services, store, session, params.team)
-                    if there is None:
-                        going.append(_read(services, session, spool, params))
-                    else:
-                        known.append(there)
-                except Refusal as refusal:
-                    if len(wanted) == 1:
-                        raise
-                    refused.append(_refused(session, refusal))
-        except BaseException:
-            spool.close()
-            raise
-    services.advanced(len(wanted), len(wanted))
-    entries = (*(_shown(each, 0, "new") for each in going), *known)
-    shown = Push(
-        store.place, entries, tuple(refused), _longest(going), KINDS_OF_SECRETS, params.team
+        return unchanged_rows(store, versions)
+
+    there = yield from remotely(chosen, ask)
+    return {
+        each.session_id: PushedSession(
+            each.session_id,
+            each.title,
+            each.cwd,
+            each.lines,
+            each.size,
+            0,
+            each.secrets,
+            each.left_out,
+            "unchanged",
+            each.prefix,
+        )
+        for each in there.values()
+        if each.team == team
+    }
+
+
+def _read(
+    services: Services, chosen: ChosenRemote, session: str, spool: Spool, params: PushParams
+) -> Outgoing:
+    """Read a session; refuses `conflict` if its shown lines are different now."""
+    shown = next((each for each in params.shown or () if each.session_id == session), None)
+    going = outgoing(
+        services.sessions,
+        session,
+        _homes(services),
+        spool,
+        allow_redacted=params.allow_redacted,
+        lines=None if shown is None else shown.lines,
+        indexed=is_address(chosen.place),
     )
-    return Preparation(shown, tuple(going), store, chosen, spool, params.team)
-
-
-def _unchanged(
-    services: Services, store: HistoryStore, session: str, team: str | None
-) -> PushedSession | None:
-    """Return a session that is unchanged in the remote, without reading it."""
-    row = services.sessions.own(session)
-    refuse_never_pushed(services.sessions.settings.never_push, row, _homes(services))
-    with remote_refusals(store):
-        there = unchanged_row(services.sessions, store, row)
-    if there is None or there.team != team:
-        return None
-    counts = there.lines, there.size, 0, there.secrets, there.left_out
-    return PushedSession(session, there.title, there.cwd, *counts, "unchanged")
-
-
-def _read(services: Services, session: str, spool: Spool, params: PushParams) -> Outgoing:
-    homes, allowed = _homes(services), params.allow_redacted
-    return outgoing(services.sessions, session, homes, spool, allow_redacted=allowed)
+    if shown is not None and going.prefix != shown.digest:
+        message = f"session {session} has changed since it was shown"
+        hint = "Look at what leaves again."
+        facts = {"sessionId": session, "reason": "changed_since_shown", "hint": hint}
+        raise Refusal("conflict", message, facts)
+    return going
 
 
 def _homes(services: Services) -> tuple[str, ...]:
@@ -191,23 +252,35 @@ def _longest(going: Iterable[Outgoing]) -> tuple[LeavingText, ...]:
     )
 
 
-def send(services: Services, prepared: Preparation) -> Push:
+def send(services: Services, prepared: Preparation) -> Steps[Push]:
     """Send the prepared sessions, and not a line more."""
-    pusher = Pusher(services.sessions, prepared.store, prepared.chosen, team=prepared.team)
-    done: list[PushedSession] = []
-    with closing(prepared.store):
-        for number, going in enumerate(prepared.going):
-            services.advanced(number, len(prepared.going))
-            pushed = pusher.push(going)
-            done.append(_shown(going, pushed.sent, pushed.state))
+    shown, done = prepared.shown, list[PushedSession]()
+    for number, going in enumerate(prepared.going):
+        services.advanced(number, len(prepared.going))
+        pushed = yield from remotely(prepared.chosen, partial(_push, services, prepared, going))
+        done.append(_shown(going, pushed.sent, pushed.state))
     services.advanced(len(prepared.going), len(prepared.going))
-    shown = prepared.shown
     done += (each for each in shown.sessions if each.state == "unchanged")
     return evolve(shown, sessions=tuple(done))
 
 
+def _push(
+    services: Services, prepared: Preparation, going: Outgoing, store: HistoryStore
+) -> Pushed:
+    pusher = Pusher(
+        services.sessions,
+        store,
+        prepared.chosen,
+        team=prepared.shown.team,
+        is_cancelled=services.is_cancelled,
+    )
+    return pusher.push(going)
+
+
 def _chosen(services: Services, params: PushParams) -> list[str]:
     """Return the sessions to push: as named, else the matching ones, the latest first."""
+    if not params.session_ids and params.cwd is None and params.since is None:
+        raise misfit("sessionIds, cwd or since: which sessions?")
     if params.session_ids:
         return [services.sessions.own(each).session_id for each in params.session_ids]
     since = _moment(params.since)
@@ -240,6 +313,7 @@ def _shown(going: Outgoing, sent: int, state: str) -> PushedSession:
         going.secrets,
         going.left_out,
         state,
+        going.prefix,
     )
 
 

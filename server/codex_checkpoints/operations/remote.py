@@ -6,8 +6,9 @@ import contextlib
 import getpass
 import os
 import platform
-from collections.abc import Generator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
+from typing import TypeVar
 
 from attrs import frozen
 
@@ -17,19 +18,25 @@ from codex_checkpoints.operations.compaction import outside
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.service.compaction.compact import Compacting
 from codex_checkpoints.service.compaction.request import CompactionRequest
+from codex_checkpoints.service.progress import Steps, elsewhere
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit
-from codex_checkpoints.service.remote.pull import Pulled, find_row, pull
+from codex_checkpoints.service.remote.fetch import Fetched, fetch, find_row
+from codex_checkpoints.service.remote.pull import Pulled, pull
 from codex_checkpoints.service.remote.refusals import remote_refusals
-from codex_checkpoints.storage.atomic_files import StorageError
+from codex_checkpoints.service.sessions.summaries import Git
 from codex_checkpoints.storage.records import new_id
 from codex_checkpoints.storage.remote.address import Address, BadAddress, is_address
+from codex_checkpoints.storage.remote.cache import RemoteCache
 from codex_checkpoints.storage.remote.chosen import ChosenRemote, choose_remote, chosen_remote
 from codex_checkpoints.storage.remote.contract import (
     AuditEntry,
     HistoryStore,
+    RowQuery,
     SessionRow,
     team_store,
 )
+
+T = TypeVar("T")
 
 
 @frozen
@@ -42,6 +49,19 @@ class RemoteSetParams:
 @frozen
 class NoParams:
     """No parameters."""
+
+
+@frozen
+class RemoteChoice:
+    """The remote that this machine uses, null if none is set; no connection was made.
+
+    `isServer`: it is a PostgreSQL server, with teams and an audit, and not a folder.
+    """
+
+    place: str | None
+    owner: str | None
+    machine: str | None
+    is_server: bool
 
 
 @frozen
@@ -105,28 +125,39 @@ class RemoteRetained:
 
 @frozen
 class RemoteSessionsParams:
-    """Filters the sessions of the remote: in or below `cwd`, and with a text."""
+    """Filters the sessions of the remote: in or below `cwd`, of the owner `user`, with a text.
+
+    `cursor` is the `nextCursor` of the last answer.
+    """
 
     cwd: str | None = None
+    user: str | None = None
     search: str | None = None
     limit: int | None = None
+    cursor: str | None = None
 
 
 @frozen
 class RemoteSession:
-    """A session in the remote; `lines` and `bytes` count its history as it was pushed."""
+    """A session in the remote; `lines` and `bytes` count its history as it was pushed.
+
+    `forkedFrom` is the session that it branched off, `parentSession` the one that started it as a
+    subagent; neither need be in the remote.  `team` may read it; null: only its owner may.
+    """
 
     session_id: str
     owner: str
     machine: str
+    cwd: str | None
     title: str | None
     task: str | None
-    cwd: str | None
-    branch: str | None
-    repository: str | None
     updated_at: str | None
     pushed_at: str | None
+    cli_version: str | None
     model: str | None
+    forked_from: str | None
+    parent_session: str | None
+    git: Git | None
     lines: int
     bytes: int
     generation: int
@@ -135,10 +166,30 @@ class RemoteSession:
 
 @frozen
 class RemoteSessions:
-    """Sessions of the remote, the latest first; `more`: the limit left some out."""
+    """Sessions of the remote, the latest first; `unreadable` counts those that cannot be read."""
 
     items: tuple[RemoteSession, ...]
-    more: bool
+    next_cursor: str | None
+    unreadable: int
+
+
+@frozen
+class RemoteSessionParams:
+    """A session in the remote: its id, or a unique prefix of 8 characters or more."""
+
+    session_id: str
+    work_done_token: int | str | None = None
+
+
+@frozen
+class RemoteSessionFile:
+    """A session of the remote, and a copy of its lines here.
+
+    `path` can be given as the session to all methods that read one.
+    """
+
+    session: RemoteSession
+    path: str
 
 
 @frozen
@@ -150,6 +201,7 @@ class PullParams:
 
     session_id: str
     into: str | None = None
+    work_done_token: int | str | None = None
 
 
 @frozen
@@ -178,117 +230,159 @@ class PulledSession:
 # --- the remote itself ---------------------------------------------------------------------------
 
 
+def remote(services: Services, _params: NoParams) -> RemoteChoice:
+    """Return the remote that was chosen on this machine."""
+    chosen = _chosen_or_none(services)
+    if chosen is None:
+        return RemoteChoice(None, None, None, is_server=False)
+    is_server = is_address(chosen.place)
+    return RemoteChoice(chosen.place, chosen.owner, chosen.machine, is_server)
+
+
 def is_remote(place: str) -> bool:
     """Return whether a folder is already a remote; refuses `remote_…`."""
-    with closing(_store_at(place)) as store, remote_refusals(store):
+    with closing(_store_at(place)) as store, remote_refusals(store.place):
         return store.is_made()
 
 
-def remote_set(services: Services, params: RemoteSetParams) -> RemoteStatus:
+def remote_set(services: Services, params: RemoteSetParams) -> Steps[RemoteStatus]:
     """Choose a folder as the remote of this machine; create the remote if there is none."""
     place = _checked_place(services, params.place)
-    with closing(_store_at(place)) as store, remote_refusals(store):
-        store.make()
+    yield from elsewhere(lambda: _make(place))
     login = Address.of(place).user if is_address(place) else None
     owner = login or services.sessions.settings.user_id or getpass.getuser()
     machine = platform.node() or "this machine"
     before = None
-    with contextlib.suppress(StorageError):  # a damaged choice is replaced
-        before = chosen_remote(services.where.state_dir)
+    with contextlib.suppress(Refusal):  # a damaged choice is replaced
+        before = _chosen_or_none(services)
     machine_id = new_id() if before is None else before.machine_id
     chosen = ChosenRemote(place, owner, machine, machine_id)
     with keeping("choice of the remote", None):
         choose_remote(services.where.state_dir, chosen)
-    return remote_status(services, NoParams())
+    return (yield from remote_status(services, NoParams()))
 
 
-def remote_status(services: Services, _params: NoParams) -> RemoteStatus:
+def _make(place: str) -> None:
+    with closing(_store_at(place)) as store, remote_refusals(place):
+        store.make()
+
+
+def remote_status(services: Services, _params: NoParams) -> Steps[RemoteStatus]:
     """Return the state of the remote."""
-    with opened_remote(services) as (chosen, store):
+    chosen = chosen_remote_of(services)
+    names = chosen.place, chosen.owner, chosen.machine
+
+    def read(store: HistoryStore) -> RemoteStatus:
         if not store.is_made():
-            return RemoteStatus(store.place, chosen.owner, chosen.machine, made=False, **_NOTHING)
+            return RemoteStatus(*names, made=False, sessions=0, bytes=0, unreadable=0)
         page = store.rows()
-    size = sum(each.row.size for each in page.rows)
-    counts = {"sessions": len(page.rows), "bytes": size, "unreadable": page.unreadable}
-    return RemoteStatus(store.place, chosen.owner, chosen.machine, made=True, **counts)
+        size = sum(each.row.size for each in page.rows)
+        counts = {"sessions": len(page.rows), "bytes": size, "unreadable": page.unreadable}
+        return RemoteStatus(*names, made=True, **counts)
+
+    return (yield from remotely(chosen, read))
 
 
-_NOTHING = {"sessions": 0, "bytes": 0, "unreadable": 0}
+def remote_delete(services: Services, params: RemoteDeleteParams) -> Steps[RemoteDeleted]:
+    """Remove a session from the remote, and the copy of it here."""
+    chosen = chosen_remote_of(services)
 
-
-def remote_delete(services: Services, params: RemoteDeleteParams) -> RemoteDeleted:
-    """Remove a session from the remote."""
-    with opened_remote(services) as (_, store):
+    def delete(store: HistoryStore) -> str:
         session_id = find_row(store, params.session_id).row.session_id
         store.delete(session_id)
+        return session_id
+
+    session_id = yield from remotely(chosen, delete)
+    _cache(services, chosen).discard(session_id)
     return RemoteDeleted(session_id)
 
 
-def remote_audit(services: Services, params: RemoteAuditParams) -> RemoteAudit:
+def remote_audit(services: Services, params: RemoteAuditParams) -> Steps[RemoteAudit]:
     """Return who pushed, pulled and deleted which session, the newest entry first."""
-    with opened_remote(services) as (_, store):
-        return RemoteAudit(team_store(store).audit(params.limit))
+    chosen = chosen_remote_of(services)
+    entries = yield from remotely(chosen, lambda store: team_store(store).audit(params.limit))
+    return RemoteAudit(entries)
 
 
-def remote_retain(services: Services, params: RemoteRetainParams) -> RemoteRetained:
+def remote_retain(services: Services, params: RemoteRetainParams) -> Steps[RemoteRetained]:
     """Remove the lines of sessions that nobody pushed for some days; their rows stay."""
     if not 0 < params.days <= _MOST_DAYS:
         raise misfit(f"--days: {params.days} is not a number of days from 1 to {_MOST_DAYS}")
-    with opened_remote(services) as (_, store):
-        return RemoteRetained(params.days, team_store(store).retain(params.days))
+    chosen = chosen_remote_of(services)
+    removed = yield from remotely(chosen, lambda store: team_store(store).retain(params.days))
+    return RemoteRetained(params.days, removed)
 
 
 _MOST_DAYS = 36_500
 
 
-def remote_sessions(services: Services, params: RemoteSessionsParams) -> RemoteSessions:
-    """List the sessions of the remote."""
-    with opened_remote(services) as (_, store):
-        rows = [each.row for each in store.rows().rows]
-    found = [row for row in rows if _fits(row, params)]
-    shown = found if params.limit is None else found[: params.limit]
-    return RemoteSessions(tuple(map(_listed, shown)), len(shown) < len(found))
+def remote_sessions(services: Services, params: RemoteSessionsParams) -> Steps[RemoteSessions]:
+    """Return a page of the sessions in the remote."""
+    if params.limit is not None and params.limit < 1:
+        raise misfit("limit: must be 1 or more")
+    query = RowQuery(params.cwd, params.user, params.search)
+    chosen = chosen_remote_of(services)
+    page = yield from remotely(chosen, lambda store: store.rows(params.limit, params.cursor, query))
+    items = tuple(listed(each.row) for each in page.rows)
+    return RemoteSessions(items, page.next_cursor, page.unreadable)
 
 
-def _fits(row: SessionRow, params: RemoteSessionsParams) -> bool:
-    cwd = row.cwd or ""
-    if params.cwd is not None and cwd != params.cwd and not cwd.startswith(f"{params.cwd}{os.sep}"):
-        return False
-    texts = (row.title, row.task, row.cwd, row.session_id, row.branch)
-    return not params.search or any(
-        params.search.casefold() in text.casefold() for text in texts if text
-    )
-
-
-def _listed(row: SessionRow) -> RemoteSession:
+def listed(row: SessionRow) -> RemoteSession:
+    """Return a row as a list shows it."""
+    has_git = row.branch is not None or row.repository is not None
     return RemoteSession(
-        row.session_id,
-        row.owner,
-        row.machine,
-        row.title,
-        row.task,
-        row.cwd,
-        row.branch,
-        row.repository,
-        row.updated_at,
-        row.pushed_at,
-        row.model,
-        row.lines,
-        row.size,
-        row.generation,
-        row.team,
+        session_id=row.session_id,
+        owner=row.owner,
+        machine=row.machine,
+        cwd=row.cwd,
+        title=row.title,
+        task=row.task,
+        updated_at=row.updated_at,
+        pushed_at=row.pushed_at,
+        cli_version=row.cli_version,
+        model=row.model,
+        forked_from=row.forked_from,
+        parent_session=row.parent_session,
+        git=Git(None, row.branch, row.repository) if has_git else None,
+        lines=row.lines,
+        bytes=row.size,
+        generation=row.generation,
+        team=row.team,
     )
+
+
+def remote_session(services: Services, params: RemoteSessionParams) -> Steps[RemoteSessionFile]:
+    """Copy the lines of a session in the remote, unless they are here, so that it can be read."""
+    fetched = yield from _fetched(services, params.session_id)
+    return RemoteSessionFile(listed(fetched.row), fetched.path)
+
+
+def _fetched(services: Services, session: str) -> Steps[Fetched]:
+    chosen = chosen_remote_of(services)
+    cache = _cache(services, chosen)
+    return (
+        yield from remotely(
+            chosen, lambda store: fetch(store, cache, session, services.is_cancelled)
+        )
+    )
+
+
+def _cache(services: Services, chosen: ChosenRemote) -> RemoteCache:
+    return RemoteCache(services.where.state_dir, chosen.place)
 
 
 # --- pull ----------------------------------------------------------------------------------------
 
 
-def pull_session(services: Services, params: PullParams) -> PulledSession:
+def pull_session(services: Services, params: PullParams) -> Steps[PulledSession]:
     """Make a branch of a session in the remote."""
-    with opened_remote(services) as (_, store):
-        row = find_row(store, params.session_id).row
-        there = row.cwd if row.cwd is not None and os.path.isdir(row.cwd) else os.getcwd()
-        made = pull(services.sessions, store, row.session_id, params.into or there)
+    into = None if params.into is None else os.path.abspath(params.into)
+    if into is not None and not os.path.isdir(into):
+        raise misfit(f"{into}: there is no such folder; --into names the folder of the branch")
+    fetched = yield from _fetched(services, params.session_id)
+    row = fetched.row
+    there = row.cwd if row.cwd is not None and os.path.isdir(row.cwd) else os.getcwd()
+    made = pull(services.sessions, fetched, into or there)
     digest = _digest_for(services, made) if made.source.lost_summary else None
     services.changed((made.session_id,), "rollout")
     return PulledSession(
@@ -323,16 +417,31 @@ def _digest_for(services: Services, made: Pulled) -> str:
 MOUNT = "Check that the disk is mounted; `codex-checkpoints remote set` makes a remote."
 
 
-@contextmanager
-def opened_remote(services: Services) -> Generator[tuple[ChosenRemote, HistoryStore]]:
-    """Give the chosen remote; refuses `remote_unreachable` if none is chosen, `remote_…`."""
-    with keeping("choice of the remote", None):
-        chosen = chosen_remote(services.where.state_dir)
+def chosen_remote_of(services: Services) -> ChosenRemote:
+    """Return the chosen remote; refuses `remote_unreachable` if there is none."""
+    chosen = _chosen_or_none(services)
     if chosen is None:
         hint = "`codex-checkpoints remote set` chooses a folder or a server."
         raise Refusal("remote_unreachable", "no remote is set on this machine", {"hint": hint})
-    with closing(_store_at(chosen.place)) as store, remote_refusals(store):
-        yield chosen, store
+    return chosen
+
+
+def _chosen_or_none(services: Services) -> ChosenRemote | None:
+    with keeping("choice of the remote", None):
+        return chosen_remote(services.where.state_dir)
+
+
+def remotely(chosen: ChosenRemote, work: Callable[[HistoryStore], T]) -> Steps[T]:
+    """Run a function with the store of a remote on another thread; refuses `remote_…`.
+
+    So no request about sessions here waits for a remote.
+    """
+
+    def run() -> T:
+        with closing(_store_at(chosen.place)) as store, remote_refusals(chosen.place):
+            return work(store)
+
+    return (yield from elsewhere(run))
 
 
 def _store_at(place: str) -> HistoryStore:

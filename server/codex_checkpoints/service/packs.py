@@ -224,11 +224,20 @@ def _hashes(sessions: Sessions, opened: SessionFile) -> Mapping[str, str]:
 
 
 def contents_of(
-    sessions: Sessions, row: Row, opened: SessionFile, hashes: Mapping[str, str]
+    sessions: Sessions,
+    row: Row,
+    opened: SessionFile,
+    hashes: Mapping[str, str],
+    until: int | None = None,
 ) -> SessionContents:
-    """Return the contents of a pack of a session; `hashes` are the present ones of its files."""
+    """Return the contents of a pack of a session; `hashes` are the present ones of its files.
+
+    `until` is the last record whose notes are packed; None packs all.
+    """
     replay = opened.now()
     updates = sessions.projections.updates_of(opened)
+    if until is not None:
+        updates = tuple(each for each in updates if each.seq <= until)
     base = replay.state.base
     chronicle = chronicle_of(sessions, row, replay.seq)
     turns, notes = past_of(sessions, row.session_id)

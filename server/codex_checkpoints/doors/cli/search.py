@@ -15,7 +15,9 @@ from codex_checkpoints.doors.cli.commands import (
     JSON,
     Commands,
     ask,
+    flag,
     positive,
+    report,
     screen,
     value,
 )
@@ -37,6 +39,8 @@ def add(commands: Commands) -> None:
         _search,
         value("text", "TEXT", "a text of one line; case counts if it has a capital", nargs="+"),
         *CHOSEN,
+        flag("--remote", "prompts, answers, commands and paths of the sessions in the remote"),
+        value("--user", "NAME", "with --remote: only sessions of this person"),
         value("--limit", "N", "show at most N lines", type=positive),
         value("--per-session", "N", "show at most N lines of each session", type=positive),
         value(
@@ -49,10 +53,38 @@ def add(commands: Commands) -> None:
             choices=KINDS,
         ),
         JSON,
+        check=_wrong_choice,
     )
 
 
+def _wrong_choice(options: argparse.Namespace) -> str | None:
+    if options.user and not options.remote:
+        return "--user goes with --remote"
+    if options.remote and (options.archived or options.per_session):
+        return "--archived and --per-session do not go with --remote"
+    return None
+
+
+def _search_remote(options: argparse.Namespace, services: Terminal) -> int:
+    # A search of the sessions here does without all that a remote needs.
+    from codex_checkpoints.doors.pages.remote import found_lines
+    from codex_checkpoints.operations.remote_search import lines_of, search_remote
+
+    found = ask(options, services, search_remote)
+    lines = lines_of(found)
+    report(options, lines, () if options.json else found_lines(found, screen(options)))
+    if not (lines.items or options.json):
+        output.say(texts.nothing_found(options.text))
+    if found.more:
+        output.say(texts.more_hits(len(lines.items)))
+    return DONE
+
+
 def _search(options: argparse.Namespace, services: Terminal) -> int:
+    options.cwd = options.cwd or None
+    if options.remote:
+        options.text, options.kinds = " ".join(options.text), tuple(options.kinds)
+        return _search_remote(options, services)
     count, options.text, options.kinds = 0, " ".join(options.text), tuple(options.kinds)
 
     def show(found: Sequence[SessionHits]) -> None:
@@ -66,7 +98,6 @@ def _search(options: argparse.Namespace, services: Terminal) -> int:
                 output.write((b",\n" if count else b"[\n") + orjson.dumps(wire.unstructure(line)))
                 count += 1
 
-    options.cwd = options.cwd or None
     services.show = show
     answer = ask(options, services, search.search_sessions)
     if options.json:

@@ -33,6 +33,7 @@ def add(commands: Commands) -> None:
         value("--search", "TEXT", "in title, task, folder and id"),
         value("--limit", "N", "show at most N", type=positive),
         flag("--remote", "the sessions in the remote instead"),
+        value("--user", "NAME", "with --remote: only those of this person"),
         flag("--read", "read every session whole first, so that nothing is unknown"),
         JSON,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from codex_checkpoints.doors.pages.search import hit_line
 from codex_checkpoints.operations.push import Push, PushedSession
 from codex_checkpoints.operations.remote import (
     PulledSession,
@@ -14,6 +15,7 @@ from codex_checkpoints.operations.remote import (
     RemoteSessions,
     RemoteStatus,
 )
+from codex_checkpoints.operations.remote_search import SearchRemoteAnswer
 from codex_checkpoints.sections.terminal import DIM, Screen, fit, moment, plain
 from codex_checkpoints.storage.contract import folder_name
 
@@ -58,8 +60,10 @@ def remote_session_lines(record: RemoteSessions, screen: Screen) -> Iterator[str
     """Return one line per session: its time, size, owner, folder and title."""
     for item in record.items:
         yield _session_line(item, screen)
-    if record.more:
+    if record.next_cursor is not None:
         yield "…"
+    if record.unreadable:
+        yield f"{_number(record.unreadable, 'more')} not readable yet"
 
 
 def _session_line(item: RemoteSession, screen: Screen) -> str:
@@ -70,6 +74,14 @@ def _session_line(item: RemoteSession, screen: Screen) -> str:
     head = f"{when}  {size(item.bytes):>8}  {whose}  {folder}  {item.session_id[:13]}  "
     label = plain(item.title or item.task or "(no message yet)")
     return f"{screen.tinted(DIM, head)}{screen.behind(head, label)}"
+
+
+def found_lines(found: SearchRemoteAnswer, screen: Screen) -> Iterator[str]:
+    """Return the hits of each session below its name: turn, anchor, kind and line."""
+    for each in found.items:
+        yield _session_line(each.session, screen)
+        for hit in each.hits:
+            yield hit_line(hit, screen)
 
 
 def audit_lines(record: RemoteAudit, screen: Screen) -> Iterator[str]:

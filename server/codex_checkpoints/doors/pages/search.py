@@ -38,10 +38,14 @@ def found_lines(found: search.SessionHits, screen: Screen) -> list[str]:
     head = plain(f"{moment(session.updated_at, screen)}  {folder}  {session.session_id[:13]}  ")
     title = plain(session.title or "(no message yet)")
     lines = [screen.tinted(DIM, head) + screen.behind(head, title)]
-    for hit in found.hits:
-        turn = "" if hit.turn is None else f"t{hit.turn} "
-        head = plain(f"  {turn}#{hit.seq}  {hit.kind}  ")
-        lines.append(f"{screen.tinted(DIM, head)}{plain(hit.line)}")
+    lines += (hit_line(hit, screen) for hit in found.hits)
     if (more := found.count - len(found.hits)) > 0:
         lines.append(screen.tinted(DIM, f"  {more} more"))
     return lines
+
+
+def hit_line(hit: search.SearchHit, screen: Screen) -> str:
+    """Return a hit below the name of its session."""
+    turn = "" if hit.turn is None else f"t{hit.turn} "
+    head = plain(f"  {turn}#{hit.seq}  {hit.kind}  ")
+    return f"{screen.tinted(DIM, head)}{plain(hit.line)}"

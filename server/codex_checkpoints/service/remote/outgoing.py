@@ -10,11 +10,13 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
 
 import orjson
 from attrs import frozen
 
 from codex_checkpoints.core.agents.codex.parsing import head_of
+from codex_checkpoints.core.digest.ignored_files import Ignoring
 from codex_checkpoints.core.fields import load, object_of
 from codex_checkpoints.core.portable.pack import to_bytes
 from codex_checkpoints.core.portable.pack_export import packed
@@ -24,8 +26,10 @@ from codex_checkpoints.core.portable.redacted_lines import (
     LongText,
     quiet_line,
 )
+from codex_checkpoints.core.portable.said_reader import SaidReader
 from codex_checkpoints.service.packs import contents_of
 from codex_checkpoints.service.reading.session_file import Fingerprint, bases_below
+from codex_checkpoints.service.reading.session_index import row_of
 from codex_checkpoints.service.refusal import Refusal, keeping, reading_file
 from codex_checkpoints.service.remote.unchanged import inputs_of
 from codex_checkpoints.service.restore.branch_copy import (
@@ -36,7 +40,7 @@ from codex_checkpoints.service.restore.branch_copy import (
 )
 from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.storage.contract import Row
-from codex_checkpoints.storage.remote.spool import Spool, Spooled
+from codex_checkpoints.storage.remote.spool import SaidWriter, Spool, Spooled, SpooledSaid
 
 MOST_SECRETS = 20
 """A session with more secrets needs a person's consent."""
@@ -48,14 +52,18 @@ _MOST_PLACES = 10
 class Outgoing:
     """The data of one session to send: `size` bytes of `history`, which end with `prefix`.
 
-    `inputs` is a digest of its sources, `own` the session's own file as it was read.  `title`,
-    `task`, `cwd`, `branch` and `repository` are redacted, and so are `records`.
+    `inputs` is a digest of its sources, `own` the session's own file as it was read.  `is_cut`: it
+    has later lines, which are left out.  `title`, `task`, `cwd`, `branch` and `repository` are
+    redacted, and so are `records`.  `said` are the texts for a search, None for a remote without an
+    index.
     """
 
     row: Row
     inputs: str
     own: CopiedPart
+    is_cut: bool
     history: Spooled
+    said: SpooledSaid | None
     lines: int
     size: int
     prefix: str
@@ -77,30 +85,45 @@ class Outgoing:
         return self.row.session_id
 
 
-def outgoing(
+def outgoing(  # noqa: PLR0913 - a session, and how it leaves
     sessions: Sessions,
     session: str,
     homes: Collection[str],
     spool: Spool,
     *,
     allow_redacted: bool = False,
+    lines: int | None = None,
+    indexed: bool = False,
 ) -> Outgoing:
     """Read a session, its notes and its markers in their outgoing form, into a spool.
 
-    `homes` are home folders here; no record names them.  Refuses as `find`, `unreadable_source`,
-    `never_pushed` for a folder in `neverPush`, `secret_text` for a private key, and for more than
-    `MOST_SECRETS` secrets unless they are allowed, and `storage_error`.  Raises `Cancelled`.
+    `homes` are home folders here; no record names them.  `lines` cuts the history.  `indexed`: the
+    remote has an index of texts.
+
+    Refuses as `find`, `unreadable_source`, `never_pushed` for a folder in `neverPush`,
+    `secret_text` for a private key, and for more than `MOST_SECRETS` secrets unless they are
+    allowed, and `storage_error`.  Raises `Cancelled`.
     """
     row = sessions.own(session)
-    refuse_never_pushed(sessions.settings.never_push, row, homes)
+    _refuse_never_pushed(sessions.settings.never_push, row, homes)
     row, opened = sessions.open_own(row.session_id)
     inputs = inputs_of(sessions, row)  # before reading: the session may grow meanwhile
     with reading_file(row), keeping("redacted lines", row.session_id):
         parts = _parts(sessions, row)
         redactor, reading = LineRedactor(), Fingerprint()
-        lines = _redacted_lines(sessions, row, parts, redactor)
-        history = spool.add(_counted(lines, reading))
-        pack, _ = packed(contents_of(sessions, row, opened, {}), homes)
+        kept = SaidWriter(spool)
+        texts = SaidReader(Ignoring(sessions.settings.digest_ignore), kept.add) if indexed else None
+        whole = whole_history(sessions.catalogue.reader, parts)
+        leaving = _redacted_lines(sessions, row, islice(whole, lines), redactor)
+        history = spool.add(_counted(leaving, reading, texts))
+        said = None if texts is None else kept.close(texts.numbers(), without_copies=texts.typed)
+        is_cut = next(whole, None) is not None
+        if is_cut:
+            opened = sessions.catalogue.read(row, redactor.lines)
+            row = row_of(row.rollout, opened)
+        pack, _ = packed(
+            contents_of(sessions, row, opened, {}, opened.now().seq if is_cut else None), homes
+        )
     _, git_branch, git_url = orjson.loads(row.git) if row.git else (None, None, None)
     texts = (sessions.title(row), row.task, row.folder or None, git_branch)
     title, task, cwd, branch = map(redactor.text, texts)
@@ -110,7 +133,9 @@ def outgoing(
         row,
         inputs,
         parts[-1],
+        is_cut,
         history,
+        said,
         redactor.lines,
         reading.size,
         reading.digest.removeprefix("sha256:"),
@@ -128,23 +153,28 @@ def outgoing(
     )
 
 
-def _counted(lines: Iterable[bytes], reading: Fingerprint) -> Iterator[bytes]:
-    """Yield lines unchanged, and add their bytes to a count and a hash."""
+def _counted(
+    lines: Iterable[bytes], reading: Fingerprint, texts: SaidReader | None
+) -> Iterator[bytes]:
+    """Yield lines unchanged; add their bytes to a count and a hash, and collect their texts."""
     for line in lines:
         reading.add(line)
+        if texts is not None:
+            texts.feed(line)
         yield line
+    if texts is not None:
+        texts.close()
 
 
 def _redacted_lines(
-    sessions: Sessions, row: Row, parts: Iterable[CopiedPart], redactor: LineRedactor
+    sessions: Sessions, row: Row, lines: Iterable[bytes], redactor: LineRedactor
 ) -> Iterator[bytes]:
     """Yield the lines of a history in their outgoing form, each with its LF.
 
     Raises `UnreadableSource`, at the end also for a file that changed since it was planned.
     """
-    reader = sessions.catalogue.reader
-    own = reader.first_line(row.path).rstrip(b"\r\n")
-    for number, line in enumerate(whole_history(reader, parts), 1):
+    own = sessions.catalogue.reader.first_line(row.path).rstrip(b"\r\n")
+    for number, line in enumerate(lines, 1):
         sessions.progress.step()
         if number == 1:
             leaving = _resolved_head(own, line)
@@ -155,17 +185,29 @@ def _redacted_lines(
         yield redactor.redacted(leaving) + b"\n"
 
 
-def refuse_never_pushed(globs: Iterable[str], row: Row, homes: Iterable[str]) -> None:
-    """Refuse `never_pushed` for a session in a folder that a glob names, or in one below it."""
+def is_never_pushed(globs: Iterable[str], row: Row, homes: Iterable[str]) -> bool:
+    """Return whether a session is in a folder that a glob names, or in one below it."""
+    return _never_pushed_by(globs, row, homes) is not None
+
+
+def _never_pushed_by(globs: Iterable[str], row: Row, homes: Iterable[str]) -> str | None:
     folders = [_plain(folder) for folder in (row.folder, row.base) if folder]
     above = {each for folder in folders for each in _with_those_above(folder)}
     for glob in globs:
         wanted = {_plain(_in_home(glob, home)) for home in homes}
         if any(fnmatch.fnmatchcase(each, pattern) for each in above for pattern in wanted):
-            message = f"session {row.session_id} is in a folder that is never pushed"
-            hint = f"The setting neverPush has {glob!r}."
-            facts = {"sessionId": row.session_id, "glob": glob, "hint": hint}
-            raise Refusal("never_pushed", message, facts)
+            return glob
+    return None
+
+
+def _refuse_never_pushed(globs: Iterable[str], row: Row, homes: Iterable[str]) -> None:
+    glob = _never_pushed_by(globs, row, homes)
+    if glob is not None:
+        message = f"session {row.session_id} is in a folder that is never pushed"
+        hint = f"The setting neverPush has {glob!r}."
+        raise Refusal(
+            "never_pushed", message, {"sessionId": row.session_id, "glob": glob, "hint": hint}
+        )
 
 
 def _plain(path: str) -> str:

@@ -1,15 +1,15 @@
-"""Pulls a session from a remote as a branch here, with its notes, markers and lineage.
+"""Makes a branch of a fetched session, with its notes, markers and lineage.
 
-The branch is a new session file: the remote is only read, and the source need not be here.  The
-pulled data is untrusted.  Its bytes are checked against its row, its records like a pack's, and a
-note is SUSPECT until it is accepted here (TRU-7).
+The branch is a new session file: the source need not be here.  The fetched data is untrusted: its
+records were checked like a pack's, and a note is SUSPECT until it is accepted here (TRU-7).
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import closing
 from datetime import datetime
 from functools import partial
 
@@ -35,7 +35,6 @@ from codex_checkpoints.core.fields import (
     whole_of,
 )
 from codex_checkpoints.core.portable.pack import NoteEvent, Pack
-from codex_checkpoints.core.portable.pack_import import BadPack, pack_in
 from codex_checkpoints.core.restore import markers
 from codex_checkpoints.core.restore.events import event_of
 from codex_checkpoints.core.restore.markers import Marker, MarkerSet
@@ -48,20 +47,16 @@ from codex_checkpoints.service.operation import (
 )
 from codex_checkpoints.service.records.operation_records import storing_restore
 from codex_checkpoints.service.records.pull_records import Pull, PullRecords
-from codex_checkpoints.service.refusal import SHORTEST_PREFIX, Refusal, misfit
+from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.remote.fetch import Fetched
 from codex_checkpoints.service.remote.refusals import remote_refusals
 from codex_checkpoints.service.restore.branch_copy import QUIET, WindowNames
 from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.storage import records as stamps
+from codex_checkpoints.storage.atomic_files import own, storage_errors
 from codex_checkpoints.storage.contract import Copied, HistoryItem, NewThread
 from codex_checkpoints.storage.records import MARKERS, PULLS, UPDATES
-from codex_checkpoints.storage.remote.contract import (
-    HistoryStore,
-    SessionRow,
-    StoredRow,
-    damaged,
-    is_session_id,
-)
+from codex_checkpoints.storage.remote.contract import SessionRow, damaged
 
 logger = logging.getLogger(__name__)
 
@@ -81,44 +76,13 @@ class Pulled:
     markers: int
 
 
-def find_row(store: HistoryStore, session: str) -> StoredRow:
-    """Return the row of a session by id or by a unique prefix of it.
+def pull(sessions: Sessions, fetched: Fetched, folder: str) -> Pulled:
+    """Make a branch of a fetched session for an existing folder; Codex can resume it on return.
 
-    Refuses `unknown_session`, `ambiguous_session`, `remote_…`.
+    Refuses `remote_damaged`, `storage_error`; then nothing was written.  Raises `Cancelled`.
     """
-    wanted = session.lower()
-    with remote_refusals(store):
-        known = store.row(wanted) if is_session_id(wanted) else None
-        if known is not None:
-            return known
-        page = store.rows()
-    rows = {each.row.session_id: each for each in page.rows}
-    fitting = [each for name, each in rows.items() if name.startswith(wanted)]
-    if len(wanted) >= SHORTEST_PREFIX and len(fitting) == 1:
-        return fitting[0]
-    if len(wanted) >= SHORTEST_PREFIX and fitting:
-        message = f"{len(fitting)} sessions in the remote begin with {session[:80]!r}"
-        candidates = sorted(each.row.session_id for each in fitting)
-        raise Refusal("ambiguous_session", message, {"candidates": candidates[:20]})
-    message = f"no session {session[:80]!r} in the remote {store.place}"
-    hint = "`sessions --remote` lists them; give an id, at least its first 8 characters."
-    raise Refusal("unknown_session", message, {"session": session[:200], "hint": hint})
-
-
-def pull(sessions: Sessions, store: HistoryStore, session: str, into: str) -> Pulled:
-    """Make a branch of a pushed session for the folder `into`; Codex can resume it on return.
-
-    Refuses as `find_row`, `remote_damaged`, `invalid_payload`, `storage_error`; then nothing was
-    written.  Raises `Cancelled`.
-    """
-    folder = os.path.abspath(into)
-    if not os.path.isdir(folder):
-        raise misfit(f"{into}: there is no such folder; --into names the folder of the branch")
-    found, records = find_row(store, session), sessions.records
+    row, pack, records = fetched.row, fetched.pack, sessions.records
     operation_id, branch_id, at = stamps.new_id(), stamps.new_id(), stamps.now()
-    row = found.row
-    with remote_refusals(store):
-        pack = _pack_of(store, found)
     ends = row.owner, row.machine, row.generation, row.size, row.prefix
     made = Pull(operation_id, branch_id, row.session_id, at, *ends, pack.lineage)
     updates = [*_updates(pack.notes, row.seq_shift, at)]
@@ -128,13 +92,13 @@ def pull(sessions: Sessions, store: HistoryStore, session: str, into: str) -> Pu
     with (
         storing_restore(branch_id),
         undertaking(records, branch_id, work) as prepare,
-        remote_refusals(store),
+        remote_refusals(fetched.place),
+        closing(_lines(sessions, fetched)) as lines,
     ):
         prepare({"pull": {"operationId": operation_id}})
         added(records, branch_id, PULLS, [stored.unstructure(made)])
         added(records, branch_id, UPDATES, updates)
         added(records, branch_id, MARKERS, markers.lines_of(marker_set, at))
-        lines = _lines(sessions, store, row)
         new = _thread(row, next(lines), lines, folder, branch_id, at)
         sessions.threads.create(new, datetime.fromisoformat(at))
         work.published = True
@@ -162,14 +126,6 @@ def _work(sessions: Sessions, branch_id: str, made: Pull | None) -> SingleStep:
         event = event_of(PULLED, made.pulled_at, operation, more)
     undo = partial(removed, sessions.records, branch_id, (PULLS, UPDATES, MARKERS))
     return SingleStep(sessions.records, event, is_published, undo)
-
-
-def _pack_of(store: HistoryStore, found: StoredRow) -> Pack:
-    """Read and validate the records of a session; raises `RemoteDamaged`."""
-    try:
-        return pack_in(store.records(found.row.session_id, found.version))
-    except BadPack as error:
-        raise damaged(f"its records are refused: {error}") from error
 
 
 def _updates(notes: Iterable[NoteEvent], shift: int, at: str) -> Iterator[Mapping[str, object]]:
@@ -207,16 +163,12 @@ def _markers(pack: Pack, source_id: str, branch_id: str) -> MarkerSet:
     return markers.copied(MarkerSet(known, pack.pins), source_id, branch_id, kept, 0)
 
 
-def _lines(sessions: Sessions, store: HistoryStore, row: SessionRow) -> Iterator[bytes]:
-    """Yield the lines of a history without their LF; raises `RemoteError`, `Cancelled`."""
-    rest, count = b"", 0
-    for data in store.read(row.session_id, row.head):
-        sessions.progress.step(len(data))
-        *lines, rest = (rest + data).split(b"\n")
-        count += len(lines)
-        yield from lines
-    if rest or count != row.lines:
-        raise damaged("it has another number of lines than its row says")
+def _lines(sessions: Sessions, fetched: Fetched) -> Generator[bytes]:
+    """Yield the lines of a fetched history without their LF; raises `Cancelled`, `OSError`."""
+    with storage_errors(), open(fetched.path, "rb", opener=own) as file:
+        for line in file:
+            sessions.progress.step(len(line))
+            yield line.removesuffix(b"\n")
     sessions.progress.commit()
 
 

@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 
 from codex_checkpoints.core.restore.events import event_of
 from codex_checkpoints.service.operation import operation_of
-from codex_checkpoints.service.refusal import Refusal, keeping, reading_file
+from codex_checkpoints.service.refusal import Cancelled, Refusal, keeping, reading_file
 from codex_checkpoints.service.remote.outgoing import Outgoing
 from codex_checkpoints.service.remote.refusals import remote_refusals
 from codex_checkpoints.service.remote.unchanged import remember
@@ -31,6 +31,7 @@ from codex_checkpoints.storage.remote.contract import (
     HistoryStore,
     SessionRow,
     StoredRow,
+    TeamStore,
     Told,
 )
 from codex_checkpoints.storage.remote.packing import SegmentStream
@@ -63,7 +64,8 @@ class Pushed:
 class Pusher:
     """Pushes sessions of one home to one remote, readable for a `team` or only for their owner.
 
-    `segment` is the most bytes of a segment.
+    `segment` is the most bytes of a segment.  It uses only files of the sessions, so it may run on
+    any thread.
     """
 
     sessions: Sessions
@@ -72,6 +74,7 @@ class Pusher:
     now: Callable[[], str] = stamps.now
     segment: int = SEGMENT
     team: str | None = None
+    is_cancelled: Callable[[], bool] = bool
 
     def push(self, going: Outgoing) -> Pushed:
         """Send a session; durable on return.
@@ -82,14 +85,17 @@ class Pusher:
         with keeping("audit", going.session_id):
             self.sessions.records.audit.check()
         with (
-            remote_refusals(self.store),
+            remote_refusals(self.store.place),
             reading_file(going.row),
             keeping("redacted lines", going.session_id),
         ):
             pushed = self._send(going)
             if pushed.state != "ahead":
+                if isinstance(self.store, TeamStore) and going.said is not None:
+                    self.store.index(going.session_id, pushed.generation, going.said)
                 pushed = self._put(going, pushed)
-                remember(self.sessions, self.store, going.session_id, going.inputs)
+            if pushed.state != "ahead" and not going.is_cut:
+                remember(self.sessions.records, self.store, going.session_id, going.inputs)
         if pushed.state == "pushed":
             self._record(going, pushed)
         return pushed
@@ -127,6 +133,8 @@ class Pusher:
             segment = stream.peek()
             if segment is None:
                 return added, "elsewhere"
+            if self.is_cancelled():
+                raise Cancelled
             answer = self.store.append(going.session_id, head.generation, segment)
             if answer is Told.TAKEN:
                 end = segment.end, segment.after
@@ -152,10 +160,12 @@ class Pusher:
 
         Otherwise the remote has the rest from a machine on which the session continued.
         """
+        if going.is_cut:
+            return False
         known = self.store.row(going.session_id)
         if known is not None and known.row.machine_id != self.chosen.machine_id:
             return False
-        return part_of(self.sessions.catalogue.reader, going.row.path) == going.own
+        return part_of(self.sessions.catalogue.store.reader, going.row.path) == going.own
 
     def _put(self, going: Outgoing, pushed: Pushed) -> Pushed:
         """Write the row, unless the remote has it already."""
@@ -183,10 +193,14 @@ class Pusher:
             left_out=going.left_out,
             lost_summary=going.lost_summary,
             team=self.team,
+            forked_from=going.row.forked_from,
+            parent_session=going.row.parent_session,
         )
         known = self.store.row(going.session_id)
         if known is not None and known.row.head == row.head:
-            if known.row.machine_id != row.machine_id or self._is_same(known, row, going.records):
+            is_other = known.row.machine_id != row.machine_id
+            # Lines that were sent again had been removed by retention.
+            if not pushed.sent and (is_other or self._is_same(known, row, going.records)):
                 return pushed
             row = evolve(row, revision=known.row.revision + 1)
         self.store.put(row, going.records)

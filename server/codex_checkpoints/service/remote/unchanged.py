@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import orjson
 
 from codex_checkpoints.core.fields import digest_of
 from codex_checkpoints.core.portable.redacted_lines import REDACTION
+from codex_checkpoints.core.portable.said import SAID
 from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.records import (
@@ -15,6 +18,7 @@ from codex_checkpoints.storage.records import (
     PULLS,
     RESTORES,
     UPDATES,
+    Records,
 )
 from codex_checkpoints.storage.remote.contract import HistoryStore, SessionRow
 from codex_checkpoints.storage.remote.pushed import LastPush, last_push, remember_push
@@ -27,21 +31,30 @@ def inputs_of(sessions: Sessions, row: Row) -> str:
     chain = (row, *sessions.catalogue.chains.below(row))
     files = [(each.path, each.rollout.look) for each in chain]
     records = [sessions.records.look(row.session_id, name) for name in _RECORDS]
-    return digest_of(orjson.dumps([REDACTION, files, records, sessions.title(row)]))
+    return digest_of(orjson.dumps([REDACTION, SAID, files, records, sessions.title(row)]))
 
 
-def unchanged_row(sessions: Sessions, store: HistoryStore, row: Row) -> SessionRow | None:
-    """Return the row in the remote if this machine pushed exactly this; raises `RemoteError`."""
+def pushed_version(sessions: Sessions, place: str, row: Row) -> str | None:
+    """Return the version of a session's row in a remote, if this machine pushed exactly this."""
     last = last_push(sessions.records.session_dir(row.session_id))
-    if last is None or last.place != store.place or last.inputs != inputs_of(sessions, row):
+    if last is None or last.place != place or last.inputs != inputs_of(sessions, row):
         return None
-    there = store.row(row.session_id)
-    return there.row if there is not None and there.version == last.version else None
+    return last.version
 
 
-def remember(sessions: Sessions, store: HistoryStore, session_id: str, inputs: str) -> None:
+def unchanged_rows(store: HistoryStore, versions: Mapping[str, str]) -> dict[str, SessionRow]:
+    """Return the rows that still have these versions, by session; raises `RemoteError`."""
+    found = ((store.row(session_id), version) for session_id, version in versions.items())
+    return {
+        there.row.session_id: there.row
+        for there, version in found
+        if there is not None and there.version == version
+    }
+
+
+def remember(records: Records, store: HistoryStore, session_id: str, inputs: str) -> None:
     """Record that a session was pushed with these inputs; raises `RemoteError`."""
     there = store.row(session_id)
     if there is not None:
         last = LastPush(store.place, there.version, inputs)
-        remember_push(sessions.records.session_dir(session_id), last)
+        remember_push(records.session_dir(session_id), last)

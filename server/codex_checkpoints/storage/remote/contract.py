@@ -21,6 +21,8 @@ from typing import Protocol, runtime_checkable
 
 from attrs import Factory, frozen
 
+from codex_checkpoints.core.portable.said import Said
+
 FORMAT_VERSION = 1
 """The version of a store that this program writes, and the newest one that it reads."""
 
@@ -128,11 +130,12 @@ class SessionRow:
 
     All texts are redacted.  `generation`, `size` and `prefix` describe the history, `lines` counts
     its lines; `machine_id` distinguishes machines of one name; `revision` counts the rows of one
-    such state.  `updated_at` is the time of the last record.  `seq_shift` is the offset of the
-    numbers in its records from its lines.  `secrets` counts redacted secrets by kind, `left_out`
-    dropped parts by kind.  `lost_summary`: the current window began with a summary that only its
-    owner's account can read, so it was left out.  `team` may read the session; None: only its owner
-    may.
+    such state.  `forked_from` is the session that it branched off, `parent_session` the one that
+    started it as a subagent.  `updated_at` is the time of the last record.  `seq_shift` is the
+    offset of the numbers in its records from its lines.  `secrets` counts redacted secrets by kind,
+    `left_out` dropped parts by kind.  `lost_summary`: the current window began with a summary that
+    only its owner's account can read, so it was left out.  `team` may read the session; None: only
+    its owner may.
     """
 
     session_id: str
@@ -159,6 +162,8 @@ class SessionRow:
     left_out: dict[str, int] = Factory(dict[str, int])
     lost_summary: bool = False
     team: str | None = None
+    forked_from: str | None = None
+    parent_session: str | None = None
 
     @property
     def order(self) -> tuple[int, int, int]:
@@ -192,6 +197,53 @@ class AuditEntry:
     owner: str
     session_id: str
     team: str | None
+
+
+@frozen
+class RowQuery:
+    """Selects rows: those in or below `cwd`, of an `owner`, and with a `text`, case aside."""
+
+    cwd: str | None = None
+    owner: str | None = None
+    text: str | None = None
+
+    def selects(self, row: SessionRow) -> bool:
+        """Return whether a row is selected."""
+        if self.owner not in {None, row.owner}:
+            return False
+        if self.cwd is not None and not is_within(row.cwd or "", self.cwd):
+            return False
+        texts = (row.title, row.task, row.cwd, row.session_id, row.branch)
+        wanted = (self.text or "").casefold()
+        return not wanted or any(wanted in text.casefold() for text in texts if text)
+
+
+ALL_ROWS = RowQuery()
+
+
+class SaidLog(Protocol):
+    """The texts of a session that a search finds, in order.  Its methods raise `StorageError`."""
+
+    @property
+    def count(self) -> int:
+        """Return the number of texts."""
+        ...
+
+    def digest(self, count: int) -> str:
+        """Return the SHA-256 of so many texts from the beginning, as 64 hex digits."""
+        ...
+
+    def texts(self, start: int) -> Iterator[Said]:
+        """Yield the texts from a number on, from 0."""
+        ...
+
+
+@frozen
+class FoundSaid:
+    """A text that a search found, and the row of its session."""
+
+    row: SessionRow
+    said: Said
 
 
 @frozen
@@ -254,7 +306,9 @@ class HistoryStore(Protocol):
         """Return the records of a row by its version; raises `RemoteDamaged` for another one."""
         ...
 
-    def rows(self, limit: int | None = None, cursor: str | None = None) -> RowPage:
+    def rows(
+        self, limit: int | None = None, cursor: str | None = None, query: RowQuery = ALL_ROWS
+    ) -> RowPage:
         """Return a page of rows; a cursor from another source begins with the first page."""
         ...
 
@@ -265,7 +319,26 @@ class HistoryStore(Protocol):
 
 @runtime_checkable
 class TeamStore(HistoryStore, Protocol):
-    """Stores sessions of several people: it has teams and keeps an audit."""
+    """Stores sessions of several people: it has teams, keeps an audit, and indexes their texts."""
+
+    def index(self, session_id: str, generation: int, said: SaidLog) -> None:
+        """Replace the texts of a generation that a search finds; only changes are sent.
+
+        They are found once a row of that generation is put.  They go with the session, and with its
+        lines.
+        """
+        ...
+
+    def said(self, words: tuple[str, ...]) -> Iterator[FoundSaid]:
+        """Yield the texts that this login may read and that have words with these beginnings.
+
+        The latest session comes first, and its newest text.
+        """
+        ...
+
+    def note_pull(self, row: SessionRow) -> None:
+        """Note in the audit that the lines of a session are about to be read here."""
+        ...
 
     def audit(self, limit: int) -> tuple[AuditEntry, ...]:
         """Return who pushed, pulled and deleted which session, the newest entry first."""
@@ -300,6 +373,12 @@ def is_session_id(text: str) -> bool:
 _LONGEST_ID = 128
 
 
+def is_within(path: str, folder: str) -> bool:
+    """Return whether a path is a folder or below it, on the system that wrote both."""
+    above = folder.rstrip("/\\")
+    return path == folder or path.startswith((f"{above}/", f"{above}\\"))
+
+
 def in_order(found: Iterable[StoredRow]) -> list[StoredRow]:
     """Return rows, the latest session first, then by id."""
     by_id = sorted(found, key=lambda each: each.row.session_id)
@@ -307,10 +386,14 @@ def in_order(found: Iterable[StoredRow]) -> list[StoredRow]:
 
 
 def page_of(
-    found: Iterable[StoredRow], limit: int | None, cursor: str | None, unreadable: int = 0
+    found: Iterable[StoredRow],
+    limit: int | None,
+    cursor: str | None,
+    query: RowQuery,
+    unreadable: int = 0,
 ) -> RowPage:
     """Return a page of rows in any order; the cursor is the id of the last row on a page."""
-    rows = in_order(found)
+    rows = in_order(each for each in found if query.selects(each.row))
     ids = [each.row.session_id for each in rows]
     start = ids.index(cursor) + 1 if cursor in ids else 0
     shown = rows[start:] if limit is None else rows[start : start + limit]

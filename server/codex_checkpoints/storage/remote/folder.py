@@ -34,6 +34,7 @@ from codex_checkpoints.core.converters import read_or_none, stored
 from codex_checkpoints.core.fields import object_of
 from codex_checkpoints.storage import atomic_files
 from codex_checkpoints.storage.remote.contract import (
+    ALL_ROWS,
     FORMAT_VERSION,
     NO_PREFIX,
     SEGMENT,
@@ -47,6 +48,7 @@ from codex_checkpoints.storage.remote.contract import (
     RemoteRefused,
     RemoteUnreachable,
     RowPage,
+    RowQuery,
     Segment,
     SessionRow,
     StoredRow,
@@ -215,7 +217,9 @@ class FolderHistoryStore:
             raise damaged("its row holds other bytes than its name says")
         return data.partition(b"\n")[2]
 
-    def rows(self, limit: int | None = None, cursor: str | None = None) -> RowPage:
+    def rows(
+        self, limit: int | None = None, cursor: str | None = None, query: RowQuery = ALL_ROWS
+    ) -> RowPage:
         with self._opened():
             ids = filter(is_session_id, _listed(os.path.join(self.place, _SESSIONS)))
             found = {each: self._row(each) for each in ids}
@@ -225,7 +229,7 @@ class FolderHistoryStore:
                 if row is None and _row_files(os.path.join(self._session(each), _ROWS))
             ]
         rows = (row for row in found.values() if row is not None)
-        return page_of(rows, limit, cursor, len(unreadable))
+        return page_of(rows, limit, cursor, query, len(unreadable))
 
     def delete(self, session_id: str) -> bool:
         with self._opened():

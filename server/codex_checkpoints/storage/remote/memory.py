@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from attrs import Factory, define
 
 from codex_checkpoints.storage.remote.contract import (
+    ALL_ROWS,
     NO_PREFIX,
     Answer,
     CheckedHistory,
     Elsewhere,
     Head,
     RowPage,
+    RowQuery,
     Segment,
     SessionRow,
     StoredRow,
@@ -98,9 +100,11 @@ class MemoryHistoryStore:
             raise damaged("its row has changed since it was read")
         return session.records
 
-    def rows(self, limit: int | None = None, cursor: str | None = None) -> RowPage:
+    def rows(
+        self, limit: int | None = None, cursor: str | None = None, query: RowQuery = ALL_ROWS
+    ) -> RowPage:
         found = (self.row(session_id) for session_id in self._sessions)
-        return page_of((each for each in found if each is not None), limit, cursor)
+        return page_of((each for each in found if each is not None), limit, cursor, query)
 
     def delete(self, session_id: str) -> bool:
         return self._sessions.pop(session_id, None) is not None

@@ -1,8 +1,10 @@
 """Defines the tables, policies and roles of a store on PostgreSQL, as numbered migrations.
 
-A migration runs in one transaction, under an advisory lock.  A login sees its own rows, and the
-rows that a member of one of its teams gave to that team.  The identity is `session_user`, which
-nobody can set.
+A migration runs in one transaction, under an advisory lock, by a login that may make roles.  Each
+new one increments the minor version: older clients go on reading and writing.
+
+A login sees its own rows, and the rows that a member of one of its teams gave to that team.  The
+identity is `session_user`, which nobody can set.
 
 Each table has its own columns for organisation, owner and team, so that no policy joins.  The
 policies call functions as `(select f())`, which PostgreSQL evaluates once per query instead of once
@@ -227,5 +229,110 @@ begin
 end $$;
 """
 
-MIGRATIONS: Final = (FIRST,)
-"""All migrations, the oldest first."""
+SEARCH: Final = """
+do $$
+begin
+    execute format('grant codex_checkpoints_owner to %I', session_user);
+end $$;
+set local role codex_checkpoints_owner;
+set local search_path = codex_checkpoints;
+
+update schema_version set minor = 1;
+
+-- The texts of a generation that a search finds; `words` are their words, as clients find them.
+create table said (
+    org text not null,
+    owner text not null,
+    session_id text not null,
+    generation bigint not null,
+    number bigint not null,
+    team text,
+    seq bigint not null,
+    turn int,
+    turn_id text,
+    kind text not null,
+    at text,
+    text text not null,
+    words tsvector not null,
+    primary key (org, session_id, owner, generation, number),
+    foreign key (org, owner, session_id, generation) references rollout on delete cascade
+) partition by hash (org, session_id);
+
+do $$
+begin
+    for part in 0..7 loop
+        execute format(
+            'create table said_%s partition of said for values with (modulus 8, remainder %s)',
+            part, part
+        );
+    end loop;
+end $$;
+create index on said using gin (words);
+create index on said (org, owner, session_id, generation);
+
+-- How many texts of a generation are stored, and their digest.
+alter table rollout add said bigint not null default 0;
+alter table rollout add said_digest text not null default '';
+
+-- An older client does not know the texts: they follow their generation.
+create function follow_team() returns trigger
+language plpgsql security definer set search_path = codex_checkpoints, pg_temp
+as $$
+begin
+    update said set team = new.team
+    where org = new.org and session_id = new.session_id and owner = new.owner
+      and generation = new.generation;
+    return null;
+end $$;
+create trigger follow_team after update of team on rollout
+for each row when (old.team is distinct from new.team) execute function follow_team();
+
+create function follow_bodies() returns trigger
+language plpgsql security definer set search_path = codex_checkpoints, pg_temp
+as $$
+begin
+    delete from said
+    where org = new.org and session_id = new.session_id and owner = new.owner;
+    update rollout set said = 0, said_digest = ''
+    where org = new.org and session_id = new.session_id and owner = new.owner;
+    return null;
+end $$;
+create trigger follow_bodies after update of bodies on session
+for each row when (old.bodies and not new.bodies) execute function follow_bodies();
+
+-- Others read the texts only by a search.  Under a policy it would not use the index of words, so
+-- the function itself leaves out the texts that the login may not read.
+alter table said enable row level security;
+create policy own on said using (org = (select my_org())
+and owner = (select session_user::text))
+with check (org = (select my_org()) and owner = (select session_user::text)
+and (team is null or team = any ((select my_teams())::text[])));
+grant select, insert, delete on said to codex_checkpoints_person;
+
+create function search(wanted text, skipped bigint, most bigint)
+returns table (
+    its_row text, its_owner text, seq bigint, turn int, turn_id text, kind text, at text, text text
+)
+language sql stable security definer set search_path = codex_checkpoints, pg_temp
+as $$
+    select session.row, said.owner, said.seq, said.turn, said.turn_id, said.kind, said.at, said.text
+    from said join session using (org, owner, session_id, generation)
+    where said.org = (select my_org())
+      and (said.owner = session_user or said.team = any ((select my_teams())::text[]))
+      and said.words @@ cast(wanted as tsquery)
+      and session.bodies
+    order by session.updated_at desc, said.session_id, said.owner, said.number desc
+    offset skipped limit most
+$$;
+revoke execute on function search, follow_team, follow_bodies from public;
+grant execute on function search to codex_checkpoints_person;
+
+reset role;
+do $$
+begin
+    execute format('revoke codex_checkpoints_owner from %I', session_user);
+end $$;
+"""
+
+MIGRATIONS: Final = (FIRST, SEARCH)
+"""All migrations, the oldest first; after so many of them the minor version is one less."""

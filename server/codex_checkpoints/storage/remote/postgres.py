@@ -11,35 +11,32 @@ login's own goes first.
 from __future__ import annotations
 
 import os
-import socket
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC
-from functools import partial
-from typing import Any, Final
+from math import inf
 
 import orjson
-from attrs import evolve
-from pg8000.exceptions import DatabaseError, InterfaceError
-from pg8000.native import Connection
+from attrs import asdict, evolve
 
 from codex_checkpoints.core.converters import read_or_none, stored
-from codex_checkpoints.core.fields import is_object, text_of
-from codex_checkpoints.storage.remote.address import Address, BadAddress
+from codex_checkpoints.core.portable.said import Said, words_in
+from codex_checkpoints.storage.remote.address import Address
+from codex_checkpoints.storage.remote.connection import RIGHTS, SCHEMA, ServerConnection
 from codex_checkpoints.storage.remote.contract import (
+    ALL_ROWS,
     FORMAT_VERSION,
     NO_PREFIX,
     Answer,
     AuditEntry,
     CheckedHistory,
     Elsewhere,
+    FoundSaid,
     Head,
-    RemoteError,
-    RemoteFull,
     RemoteNewer,
     RemoteRefused,
-    RemoteUnreachable,
     RowPage,
+    RowQuery,
+    SaidLog,
     Segment,
     SessionRow,
     StoredRow,
@@ -50,18 +47,17 @@ from codex_checkpoints.storage.remote.contract import (
 from codex_checkpoints.storage.remote.migrations import MIGRATIONS
 from codex_checkpoints.storage.remote.packing import unpacked
 
-CONNECT_SECONDS = 3.0
-STATEMENT_SECONDS = 30
-_ANSWER_SECONDS = STATEMENT_SECONDS + 10.0
-"""The timeout of the socket: longer than the server's limit for a statement."""
-
 _LOCK = 6_021_023
 """The key of a migration's advisory lock."""
 
 _MOST_ROWS = 1_000
 """The most rows per request."""
 
-_SCHEMA: Final = "codex_checkpoints"
+_MOST_TEXTS = 200
+"""The most texts per request of a search, and per insertion."""
+
+_LARGEST_BATCH = 1 << 19
+"""Code points of texts after which a batch is inserted."""
 
 # The login is a parameter as well as `session_user`: under a policy PostgreSQL uses an index only
 # for conditions that cannot leak a row, and a cast of `session_user` could.
@@ -91,6 +87,19 @@ insert into session as known (
     pushed_at = now(), bodies = true
 where (known.generation, known.size, known.revision)
     < (excluded.generation, excluded.size, excluded.revision)
+"""
+
+_INDEX = f"""
+insert into said (
+    org, owner, session_id, generation, number, team, seq, turn, turn_id, kind, at, text, words
+)
+select
+    org, owner, session_id, generation, number, team, seq, turn, turn_id, kind, at, text,
+    array_to_tsvector(string_to_array(words, ' '))
+from rollout, json_to_recordset(cast(:texts as json)) as texts (
+    number bigint, seq bigint, turn int, turn_id text, kind text, at text, text text, words text
+)
+where {_OWN} and generation = :generation
 """
 
 # A page merges the latest rows of each source: the login's own, and each team's.
@@ -126,46 +135,62 @@ class PostgresHistoryStore:
     def __init__(self, url: str, environment: Mapping[str, str] = os.environ) -> None:
         """Take the address of a database; raises `BadAddress`."""
         self.place = url
-        self._address = Address.of(url)
-        self._environment = environment
-        self._connection: Connection | None = None
-        self._socket: socket.socket | None = None
+        self._server = ServerConnection(Address.of(url), environment)
+        self._address, self._working = self._server.address, self._server.working
+        self._transaction = self._server.transaction
+        self._minor: int | None = None
 
     def close(self) -> None:
-        connection, self._connection = self._connection, None
-        plain, self._socket = self._socket, None
-        if connection is not None:
-            with suppress(OSError, InterfaceError):  # the server is gone already
-                connection.close()
-        if plain is not None:
-            _end(plain)
+        self._server.close()
 
     def is_made(self) -> bool:
         with self._working() as run:
             ((made, usable),) = run(
                 "select count(*) > 0, coalesce(bool_or(has_schema_privilege(oid, 'usage')), false)"
                 " from pg_namespace where nspname = :name",
-                name=_SCHEMA,
+                name=SCHEMA,
             )
             if not made:
                 return False
             if usable:
-                ((major,),) = run(f"select major from {_SCHEMA}.schema_version")
+                ((major, self._minor),) = run(f"select major, minor from {SCHEMA}.schema_version")
                 if major > FORMAT_VERSION:
                     message = f"a newer codex-checkpoints made the remote at {self._address.host}"
                     raise RemoteNewer(message)
-            if not usable or not run(f"select from {_SCHEMA}.member where login = session_user"):
+            if not usable or not run(f"select from {SCHEMA}.member where login = session_user"):
                 raise _no_member(self._address)
             return True
 
     def make(self) -> None:
-        if self.is_made():
+        if self.is_made() and not self._may_migrate():
             return
         with self._transaction() as run:
             run("select pg_advisory_xact_lock(:lock)", lock=_LOCK)
-            if not run("select from pg_namespace where nspname = :name", name=_SCHEMA):
-                for migration in MIGRATIONS:
-                    self._connected().execute_simple(migration)
+            done = 0
+            if run("select from pg_namespace where nspname = :name", name=SCHEMA):
+                ((minor,),) = run("select minor from schema_version")
+                done = minor + 1
+            for migration in MIGRATIONS[done:]:
+                self._server.connected().execute_simple(migration)
+        self._minor = None
+
+    def _may_migrate(self) -> bool:
+        """Return whether the store lacks migrations, and this login may make them."""
+        with self._working() as run:
+            ((minor,),) = run("select minor from schema_version")
+            ((may,),) = run(
+                "select rolsuper or rolcreaterole from pg_roles where rolname = session_user"
+            )
+        return may and minor + 1 < len(MIGRATIONS)
+
+    def _has_index(self) -> bool:
+        """Return whether the store has the table of texts, which an older one lacks."""
+        minor = self._minor
+        if minor is None:
+            with self._working() as run:
+                ((minor,),) = run("select minor from schema_version")
+            self._minor = minor
+        return minor > 0
 
     def head(self, session_id: str) -> Head | None:
         with self._working() as run:
@@ -267,38 +292,38 @@ class PostgresHistoryStore:
         return _stored(*found[0]) if found else None
 
     def records(self, session_id: str, version: str) -> bytes:
-        with self._transaction() as run:
+        with self._working() as run:
             found = run(
-                f"select records, owner from session where {_READABLE} and session_id = :session"
+                f"select records from session where {_READABLE} and session_id = :session"
                 " and change = cast(:version as bigint)",
                 session=session_id,
                 version=version,
             )
-            if not found:
-                raise damaged("its row has changed since it was read")
-            ((records, owner),) = found
-            if owner != self._address.user:  # a push reads its own
-                run("select note_pull(:owner, :session)", owner=owner, session=session_id)
-        return records
+        if not found:
+            raise damaged("its row has changed since it was read")
+        return found[0][0]
 
-    def rows(self, limit: int | None = None, cursor: str | None = None) -> RowPage:
+    def rows(
+        self, limit: int | None = None, cursor: str | None = None, query: RowQuery = ALL_ROWS
+    ) -> RowPage:
         found: list[StoredRow] = []
         unreadable, after = 0, _after(cursor)
+        most = inf if limit is None else limit
+        size = _MOST_ROWS if limit is None or query != ALL_ROWS else min(_MOST_ROWS, limit)
         with self._working() as run:
             while True:
-                size = _MOST_ROWS if limit is None else min(_MOST_ROWS, limit - len(found))
-                query = _PAGE.format(after=_AFTER if after else "")
-                page = run(query, limit=size + 1, **after)
-                for row, owner, change, *_ in page[:size]:
+                page = run(_PAGE.format(after=_AFTER if after else ""), limit=size + 1, **after)
+                for number, (row, owner, change, updated, session_id) in enumerate(page[:size], 1):
                     each = _stored(row, owner, change)
                     unreadable += each is None
-                    found += [] if each is None else [each]
+                    if each is not None and query.selects(each.row):
+                        found.append(each)
+                    after = {"updated": updated, "session": session_id, "owner": owner}
+                    if len(found) + unreadable >= most:
+                        following = _cursor(after) if number < len(page) else None
+                        return RowPage(tuple(found), following, unreadable)
                 if len(page) <= size:
                     return RowPage(tuple(found), None, unreadable)
-                _, owner, _, updated, session_id = page[size - 1]
-                after = {"updated": updated, "session": session_id, "owner": owner}
-                if limit is not None and len(found) + unreadable >= limit:
-                    return RowPage(tuple(found), _cursor(after), unreadable)
 
     def delete(self, session_id: str) -> bool:
         with self._transaction() as run:
@@ -313,6 +338,53 @@ class PostgresHistoryStore:
             message = f"session {session_id} belongs to {found[0][1]}"
             raise RemoteRefused(message, "Only its owner can delete it.")
         return False
+
+    def index(self, session_id: str, generation: int, said: SaidLog) -> None:
+        if not self._has_index():
+            return
+        its = {"session": session_id, "generation": generation}
+        of_it = f"{_OWN} and generation = :generation"
+        with self._transaction() as run:
+            found = run(f"select said, said_digest from rollout where {of_it} for update", **its)
+            if not found:  # it was deleted
+                return
+            ((count, digest),) = found
+            kept = count if count <= said.count and said.digest(count) == digest else 0
+            run(f"delete from said where {_OWN} and generation <> :generation", **its)
+            run(f"delete from said where {of_it} and number >= :kept", kept=kept, **its)
+            for texts in _batches(enumerate(said.texts(kept), kept)):
+                run(_INDEX, texts=texts, **its)
+            run(
+                f"update rollout set said = :count, said_digest = :digest where {of_it}",
+                count=said.count,
+                digest=said.digest(said.count),
+                **its,
+            )
+
+    def said(self, words: tuple[str, ...]) -> Iterator[FoundSaid]:
+        if not self._has_index():
+            message = f"the remote at {self._address.host} was made without an index for searches"
+            raise RemoteRefused(message, "An admin adds it by `remote set`, as it was made.")
+        wanted, skipped = " & ".join(f"'{word}':*" for word in words), 0
+        while True:
+            with self._working() as run:
+                page = run(
+                    "select * from search(:wanted, cast(:skipped as bigint), :most)",
+                    wanted=wanted,
+                    skipped=skipped,
+                    most=_MOST_TEXTS,
+                )
+            for row, owner, *fields in page:
+                stored_row = _stored(row, owner, 0)
+                if stored_row is not None:
+                    yield FoundSaid(stored_row.row, Said(*fields))
+            if len(page) < _MOST_TEXTS:
+                return
+            skipped += len(page)
+
+    def note_pull(self, row: SessionRow) -> None:
+        with self._working() as run:
+            run("select note_pull(:owner, :session)", owner=row.owner, session=row.session_id)
 
     def audit(self, limit: int) -> tuple[AuditEntry, ...]:
         with self._working() as run:
@@ -341,105 +413,24 @@ class PostgresHistoryStore:
             message = f"the lines of session {session_id} were removed after the time they are kept"
             raise RemoteRefused(message, "Its owner can push it again.")
 
-    # --- the connection --------------------------------------------------------------------------
 
-    def _connected(self) -> Connection:
-        if self._connection is None:
-            address = self._address
-            plain = socket.create_connection((address.host, address.port), CONNECT_SECONDS)
-            try:
-                plain.settimeout(_ANSWER_SECONDS)
-                self._connection = Connection(
-                    address.user,
-                    host=address.host,
-                    database=address.database,
-                    password=address.password(self._environment),
-                    ssl_context=address.tls(),
-                    sock=plain,
-                    application_name="codex-checkpoints",
-                    startup_params={
-                        "statement_timeout": f"{STATEMENT_SECONDS}s",
-                        "search_path": _SCHEMA,
-                    },
-                )
-            except BaseException:
-                _end(plain)
-                raise
-            self._socket = plain
-        return self._connection
-
-    @contextmanager
-    def _working(self) -> Generator[Callable[..., list[Any]]]:
-        """Give a function that runs a statement; a broken connection is reopened the next time."""
-        try:
-            with _as_remote_errors(self._address):
-                yield partial(self._connected().run, me=self._address.user)
-        except RemoteUnreachable:
-            self.close()
-            raise
-
-    @contextmanager
-    def _transaction(self) -> Generator[Callable[..., list[Any]]]:
-        with self._working() as run:
-            run("begin")
-            try:
-                yield run
-            except (DatabaseError, RemoteError):
-                run("rollback")
-                raise
-            except BaseException:
-                self.close()  # the server rolls the open transaction back
-                raise
-            run("commit")
-
-
-def _end(plain: socket.socket) -> None:
-    """Close a socket although the driver may keep a file of it, as after a lost connection."""
-    descriptor = plain.detach()
-    if descriptor >= 0:
-        socket.close(descriptor)
-
-
-@contextmanager
-def _as_remote_errors(address: Address) -> Generator[None]:
-    where = f"the PostgreSQL server at {address.host}"
-    try:
-        yield
-    except BadAddress as error:
-        raise RemoteRefused(str(error), _RIGHTS) from error
-    except (OSError, InterfaceError) as error:
-        raise RemoteUnreachable(f"{where} cannot be reached: {_brief(error)}", _REACH) from error
-    except DatabaseError as error:
-        state, said = _state_of(error)
-        match state[:2]:
-            case "28" | "42" | "3D" | "0L" | "0P":
-                raise RemoteRefused(f"{where} refuses: {said}", _RIGHTS) from error
-            case "53":
-                raise RemoteFull(f"{where} has no space left: {said}") from error
-            case _:
-                raise RemoteUnreachable(f"{where} failed: {said}", _REACH) from error
-
-
-_REACH = "Check the address and the network, then try again; sessions here need no server."
-_RIGHTS = "Check the login and its teams; `docs/team.md` says how an admin adds a login."
-
-
-def _state_of(error: DatabaseError) -> tuple[str, str]:
-    """Return the SQLSTATE of an error and the server's message, without the values of a row."""
-    given: object = error.args[0] if error.args else None
-    if not is_object(given):
-        return "", type(error).__name__
-    return text_of(given.get("C")) or "", (text_of(given.get("M")) or "")[:200]
-
-
-def _brief(error: Exception) -> str:
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return text[:200] or type(error).__name__
+def _batches(numbered: Iterable[tuple[int, Said]]) -> Iterator[str]:
+    """Yield texts and their words as arrays of JSON that are not too large."""
+    batch, size = list[dict[str, object]](), 0
+    for number, said in numbered:
+        words = " ".join(sorted(words_in(said.text)))
+        batch.append({"number": number, **asdict(said), "words": words})
+        size += len(said.text)
+        if len(batch) >= _MOST_TEXTS or size >= _LARGEST_BATCH:
+            yield orjson.dumps(batch).decode()
+            batch, size = [], 0
+    if batch:
+        yield orjson.dumps(batch).decode()
 
 
 def _no_member(address: Address) -> RemoteRefused:
     message = f"{address.user} is not a member at {address.host}: an admin has to add the login"
-    return RemoteRefused(message, _RIGHTS)
+    return RemoteRefused(message, RIGHTS)
 
 
 def _stored(row: str, owner: str, change: int) -> StoredRow | None:
