@@ -6,6 +6,8 @@ For every call that reports tokens: the size that the reports before it predict,
 ("next call").  For every session: the size of its first call as the earlier session of the same
 folder predicts it, whose history was another one, as after a compaction ("other history").
 Beside it stands the rule of before: the newest report beyond our estimate of the history.
+Apart are the calls that search the web, whose pages nothing predicts, and the cases in which only
+such a call was reported before: there the product says that it does not know.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ def session_files(folders: Sequence[str]) -> list[str]:
 
 def windows(path: str) -> Iterator[tuple[str, list[TokenReport]]]:
     """Yield the reports of each window of a session, with its folder; up to a rollback."""
-    cwd, history, reports = "", 0, list[TokenReport]()
+    cwd, history, reports, has_pages = "", 0, list[TokenReport](), False
     with open(path, "rb") as file:
         for raw in file:
             try:
@@ -50,17 +52,21 @@ def windows(path: str) -> Iterator[tuple[str, list[TokenReport]]]:
             elif kind == "response_item":
                 item = read_item(payload)
                 history += 0 if item is None else of_item(item)
+                has_pages = has_pages or payload.get("type") == "web_search_call"
             elif kind == "compacted":
                 yield cwd, reports
                 history, reports = sum(map(of_item, replacement_of(payload) or ())), []
+                has_pages = False
             elif payload.get("type") == "thread_rolled_back":
                 break
             elif payload.get("type") == "token_count":
                 usage = item_of(kind, payload, bare=False)
                 if isinstance(usage, Tokens) and usage.total and not usage.is_impossible:
-                    report = TokenReport(history, usage.total, usage.is_estimate)
+                    report = TokenReport(history, usage.total, usage.is_estimate, has_pages)
                     is_new = not reports or reports[-1].tokens != usage.total
-                    reports += [report] if is_new and not report.is_estimate else []
+                    if is_new and not report.is_estimate:
+                        reports.append(report)
+                        has_pages = False
     yield cwd, reports
 
 
@@ -87,6 +93,7 @@ def main() -> None:
     if not sys.argv[1:]:
         sys.exit("usage: bench/token_figures.py FOLDER...")
     found: dict[str, tuple[list[float], list[float]]] = {"next call": ([], []), "other": ([], [])}
+    searches = unknown = 0
     earlier: dict[str, list[TokenReport]] = {}
     for path in session_files(sys.argv[1:]):
         for cwd, reports in windows(path):
@@ -94,17 +101,22 @@ def main() -> None:
             if cwd in earlier and reports:
                 cases.append(("other", earlier[cwd], reports[0]))
             for name, known, call in cases:
-                last = known[-1]
+                last, now = known[-1], calibrated(known)
+                if call.has_pages or now.overhead is None:
+                    searches += call.has_pages
+                    unknown += not call.has_pages
+                    continue
                 before = max(0, last.tokens - last.history) + call.history
                 old, new = found[name]
                 old.append(error(before, call.tokens))
-                new.append(error(calibrated(known).in_use(call.history), call.tokens))
+                new.append(error(now.in_use(call.history), call.tokens))
             if reports:
                 earlier[cwd] = reports
     for name, (old, new) in found.items():
         if old:
             show(f"{name}, rule of before", old)
             show(f"{name}, calibrated", new)
+    print(f"calls that search the web: {searches}; nothing else reported before: {unknown}")
 
 
 if __name__ == "__main__":

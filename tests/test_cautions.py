@@ -5,7 +5,7 @@ import json
 import pytest
 
 from homes import Home, thread
-from rollouts import assistant, record, rollout, session, tokens, turn, user
+from rollouts import assistant, record, response, rollout, session, tokens, turn, user
 
 OURS = "python -P -X utf8 -m codex_checkpoints hook"
 
@@ -71,3 +71,14 @@ def test_codex_may_compact_again_what_is_compacted_in_place_by_another_rule(
 
     assert warned(home, "--into", "in-place") == (["compacted_again"] if expected else [])
     assert warned(home) == []
+
+
+def test_pages_of_a_web_search_in_the_tokens_in_use_are_said(home: Home) -> None:
+    search = response("web_search_call", status="completed", action={"type": "search"})
+    found = turn(user("Look it up."), search, assistant("Found."), tokens(90_000))
+    home.put(work(1) + rollout(session(), found).split(b"\n", 1)[1])
+
+    assert warned(home) == ["web_pages"]
+    done = home.json("compact", thread(1), "--dry-run")
+    assert done["tokensBefore"] == 90_000
+    assert done["tokensBeside"] < 19_000

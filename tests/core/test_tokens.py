@@ -27,6 +27,7 @@ from rollouts import (
     assistant,
     compacted,
     event,
+    response,
     rollback,
     rollout,
     session,
@@ -124,6 +125,22 @@ def test_reports_of_a_window_tell_overhead_and_scale(
     reports: list[TokenReport], overhead: int | None, scale: int
 ):
     assert calibrated(reports) == Calibration(overhead, scale)
+
+
+SEARCH = response("web_search_call", status="completed", action={"type": "search", "query": "x"})
+
+
+def test_a_call_that_searched_the_web_tells_nothing_of_the_other_calls():
+    first, pages = (user("one"), tokens(9_000)), (SEARCH, assistant("Found."), tokens(85_000))
+    rest = (assistant("y" * 400), tokens(9_500))
+    known = history(rollout(session(), turn(*first, *pages))).context
+    alone = history(rollout(session(), turn(user("one"), *pages, tokens(85_000)))).context
+    later = history(rollout(session(), turn(user("one"), *pages, *rest))).context
+
+    assert (known.tokens, known.source) == (85_000, "reported")
+    assert known.calibration == Calibration(9_000 - 20, has_pages=True)
+    assert alone.calibration == Calibration(has_pages=True)
+    assert later.calibration == Calibration(9_500 - later.history)
 
 
 def test_reports_count_from_the_newest_window_on_and_without_rolled_back_turns():

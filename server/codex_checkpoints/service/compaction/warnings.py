@@ -1,4 +1,4 @@
-"""Warns before a compaction: a goal that stays in the old session, hooks that do not run."""
+"""Warns before a compaction: a goal that stays behind, hooks that do not run, pages counted."""
 
 from __future__ import annotations
 
@@ -40,6 +40,9 @@ def cautions(
         yield CompactionWarning("own_hooks", count, f"Your PreCompact {which} not run: {why}")
     if leaves_goal(source, into):
         yield CompactionWarning("goal_stays", 1, GOAL_STAYS)
+    if source.traced.history.context.calibration.has_pages:
+        message = "The last call searched the web: the tokens in use count its pages,"
+        yield CompactionWarning("web_pages", 1, f"{message} which no later call sends.")
     if into == "in-place" and _is_compacted_again(source):
         message = "Codex may compact this session again, with a model call, when it is resumed:"
         end = "its rules have changed since. In a new session it does not."

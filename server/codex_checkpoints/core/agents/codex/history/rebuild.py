@@ -236,6 +236,8 @@ def _aborted(kind: str, call_id: object) -> Item:
     return {"type": kind, "call_id": call_id, "output": "aborted"}
 
 
+_SEARCH = "web_search_call"
+
 KEPT_TOKENS = 20_000
 """Tokens of the user's messages that a compaction without a replacement keeps."""
 
@@ -269,12 +271,14 @@ class Rebuild:
     def calibration(self) -> tokens.Calibration:
         """Return the relation of tokens in use to estimates, by the reports about these items."""
         sizes = [0, *accumulate(tokens.of_item(each.item) for each in self._past)]
-        return tokens.calibrated(
-            [
-                tokens.TokenReport(sizes[count], usage.total, usage.is_estimate)
-                for count, usage in self._reports
-            ]
-        )
+        reports, seen, has_pages = list[tokens.TokenReport](), 0, False
+        for count, usage in self._reports:
+            if count > seen:  # else it is the same report once more
+                has_pages = any(each.item["type"] == _SEARCH for each in self._past[seen:count])
+                seen = count
+            report = tokens.TokenReport(sizes[count], usage.total, usage.is_estimate, has_pages)
+            reports.append(report)
+        return tokens.calibrated(reports)
 
     def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:
         """Ask for items, reports and rollbacks whole."""

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Literal
 
 import orjson
-from attrs import frozen
+from attrs import evolve, frozen
 
 from codex_checkpoints.core.agents.codex.history.items import Item
 from codex_checkpoints.core.agents.codex.items import Tokens
@@ -51,12 +51,14 @@ _GROWN = 2_000
 class TokenReport:
     """The tokens that a call used, and our estimate of the history after its answer.
 
-    `is_estimate`: Codex or we estimated them after a compaction.
+    `is_estimate`: Codex or we estimated them after a compaction.  `has_pages`: the call searched
+    the web, so its tokens count pages that no later call sends.
     """
 
     history: int
     tokens: int
     is_estimate: bool = False
+    has_pages: bool = False
 
 
 @frozen
@@ -64,12 +66,13 @@ class Calibration:
     """The relation of the tokens in use to our estimate of a history.
 
     They are `overhead + scale x estimate`.  `overhead` is the part that Codex sends in addition to
-    the history (instructions, tools, standing context), None if nothing was reported; `scale` is
-    in thousandths.
+    the history (instructions, tools, standing context), None if nothing usable was reported;
+    `scale` is in thousandths.  `has_pages`: the newest report counts pages of a web search.
     """
 
     overhead: int | None = None
     scale: int = _UNSCALED
+    has_pages: bool = False
 
     def in_use(self, history: int) -> int:
         """Return the tokens in use with a history of this estimate."""
@@ -85,8 +88,17 @@ def calibrated(reports: Sequence[TokenReport]) -> Calibration:
 
     The first call gives the overhead: its tokens beyond its own messages.  The newest call gives
     the scale, if the history has grown since.  If the newest report is smaller than this overhead,
-    the first one belongs to another history; then the newest gives the overhead.
+    the first one belongs to another history; then the newest gives the overhead.  A call that
+    searched the web gives neither.
     """
+    has_pages = bool(reports) and reports[-1].has_pages
+    return evolve(
+        _calibrated([each for each in reports if not each.has_pages]), has_pages=has_pages
+    )
+
+
+def _calibrated(reports: Sequence[TokenReport]) -> Calibration:
+    """Return the calibration by the reports of calls without pages of a web search."""
     found = [each for each in reports if not each.is_estimate]
     if not found:
         estimate = max((each.tokens - each.history for each in reports[-1:]), default=0)
