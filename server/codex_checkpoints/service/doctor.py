@@ -11,7 +11,7 @@ from attrs import frozen
 
 from codex_checkpoints.core.restore.records import counted
 from codex_checkpoints.service.connect.status import HOW_TO_TRUST, Connection
-from codex_checkpoints.service.reading.session_index import problems_of, skipped_of
+from codex_checkpoints.service.reading.session_row import problems_of, skipped_of
 from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.service.settings import WINDOW_VARIABLES, left_aside, what_helps
 from codex_checkpoints.storage.atomic_files import StorageError, unreadable_in

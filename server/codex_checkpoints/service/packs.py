@@ -64,7 +64,7 @@ from codex_checkpoints.service.operation import (
 )
 from codex_checkpoints.service.progress import paced_hashes
 from codex_checkpoints.service.reading.session_file import SessionFile, has_ended
-from codex_checkpoints.service.reading.session_index import utc
+from codex_checkpoints.service.reading.session_row import utc
 from codex_checkpoints.service.records.import_records import ImportRecords
 from codex_checkpoints.service.records.operation_records import storing_restore, went_on_from
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit, reading_file

@@ -24,7 +24,7 @@ from codex_checkpoints.core.digest.search import Needle, kind_of
 from codex_checkpoints.service.progress import ProgressReader
 from codex_checkpoints.service.reading.rollout_bases import copied_lines
 from codex_checkpoints.service.reading.session_file import open_session
-from codex_checkpoints.service.reading.session_index import utc
+from codex_checkpoints.service.reading.session_row import utc
 from codex_checkpoints.service.refusal import misfit
 from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.service.sessions.summaries import SessionSummary

@@ -13,7 +13,7 @@ from codex_checkpoints.core.agents.codex.own_messages import (
     RESTORE_LINE,
 )
 from codex_checkpoints.core.checkpoint.records import RETAINED_TOKENS
-from codex_checkpoints.core.compaction.replacement import select
+from codex_checkpoints.core.compaction.retained_messages import select
 from compactions import (
     ENVIRONMENT,
     PNG,

@@ -25,9 +25,9 @@ from codex_checkpoints.core.compaction.replacement import (
     fit,
     groups_of,
     not_now,
-    piece,
     reported,
 )
+from codex_checkpoints.core.compaction.replacement_report import piece
 from codex_checkpoints.core.fields import Json, texts_of
 
 KEPT_KINDS: frozenset[ItemKind] = frozenset({"user", "summary", "compaction", "assistant"})

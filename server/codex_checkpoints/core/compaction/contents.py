@@ -10,12 +10,8 @@ from codex_checkpoints.core.agents.codex.history.item_kinds import AUTHORS, kind
 from codex_checkpoints.core.agents.codex.history.items import texts
 from codex_checkpoints.core.agents.codex.history.tokens import of_item
 from codex_checkpoints.core.compaction.records import Counts, Remaining
-from codex_checkpoints.core.compaction.replacement import (
-    Fate,
-    Replacement,
-    ReplacementReport,
-    counted,
-)
+from codex_checkpoints.core.compaction.replacement import Replacement
+from codex_checkpoints.core.compaction.replacement_report import Fate, ReplacementReport, counted
 from codex_checkpoints.core.digest.allocation import LEAST_TOKENS
 from codex_checkpoints.core.digest.render import Digest
 

@@ -1,41 +1,38 @@
-"""Builds a replacement of the user's messages and one handoff, and reports the fate of the rest.
+"""Builds a replacement of the user's messages and one handoff.
 
 The same history, checkpoint, caps and terms give the same bytes (JUN-7, JUN-8, JUN-43, CKP-17).
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, assert_never
 
 from attrs import Factory, evolve, frozen
 
 from codex_checkpoints.core.agents.codex.history.item_kinds import (
-    AUTHORS,
-    Author,
-    ItemKind,
     Past,
-    PlainMessage,
     kind_of,
-    plain_message,
 )
 from codex_checkpoints.core.agents.codex.history.items import texts, user_message
 from codex_checkpoints.core.agents.codex.history.tokens import (
     Calibration,
     Figure,
-    approximate_tokens,
-    cut_text,
     of_item,
     of_items,
 )
-from codex_checkpoints.core.agents.codex.injected_text import LeftOut
 from codex_checkpoints.core.checkpoint.records import RETAINED_TOKENS, Caps, Checkpoint
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.compaction.handoff import handoff, is_empty
 from codex_checkpoints.core.compaction.records import Placement
-from codex_checkpoints.core.compaction.request_messages import AskedMessages, names_goal
+from codex_checkpoints.core.compaction.replacement_report import (
+    CompactionPiece,
+    ReplacementReport,
+    counted,
+    piece,
+)
+from codex_checkpoints.core.compaction.request_messages import AskedMessages
+from codex_checkpoints.core.compaction.retained_messages import Retained, Selection, select
 from codex_checkpoints.core.digest.allocation import LEAST_TOKENS
 from codex_checkpoints.core.digest.render import Digest
 from codex_checkpoints.core.fields import Json, text_of
@@ -138,9 +135,6 @@ def place(items: Sequence[Json], context: Sequence[Json], placement: Placement) 
 _LONGEST_HEAD = 64
 """Number of characters of its first line that identify a kind of standing context."""
 
-Fate = Literal[
-    "kept", "truncated", "replaced", "over_budget", "over_target", "only_payload", "merged"
-]
 Reason = Literal[
     "not_smaller",
     "below_threshold",
@@ -152,208 +146,11 @@ Reason = Literal[
 
 
 @frozen
-class CompactionPiece:
-    """One item of the replaced history: its author, time and line, and its fate.
-
-    `place` counts the items from 0.  `fate` is `kept`, `truncated`, `replaced`, `over_budget`,
-    `over_target`, `only_payload` or `merged`, where a later message is equal; `cutTokens` is how
-    much a truncated one lost.
-    """
-
-    place: int
-    kind: ItemKind
-    author: Author
-    at: str | None
-    ref: str | None
-    tokens: int
-    fate: Fate
-    cut_tokens: int = 0
-    left_out: tuple[LeftOut, ...] = ()
-
-
-@frozen
-class ReplacementReport:
-    """Both sides of a compaction: sizes, counts by kind, and every item of the old side.
-
-    `before`, `after` and `bound`, which was stated in advance, count everything in use, by the
-    `calibration` of the session (rules, "Tokens").
-    """
-
-    before: Figure
-    after: int
-    calibration: Calibration
-    bound: int
-    kinds_before: Mapping[ItemKind, int]
-    kinds_after: Mapping[ItemKind, int]
-    sent_again: int
-    pieces: tuple[CompactionPiece, ...]
-
-    @property
-    def remark(self) -> str | None:
-        """Return `saves_nothing`, or `saves_little` if less than a tenth is saved."""
-        before, after = self.before.tokens, self.after
-        if after * 10 < before * 9:
-            return None
-        return "saves_nothing" if after >= before else "saves_little"
-
-    @property
-    def kept(self) -> tuple[CompactionPiece, ...]:
-        """Return the items that the replacement has word for word."""
-        return tuple(piece for piece in self.pieces if piece.fate == "kept")
-
-    @property
-    def truncated(self) -> tuple[CompactionPiece, ...]:
-        """Return the items that the replacement has, cut in the middle."""
-        return tuple(piece for piece in self.pieces if piece.fate == "truncated")
-
-    @property
-    def dropped(self) -> tuple[CompactionPiece, ...]:
-        """Return the items that the replacement does not have any more (CKP-16)."""
-        return tuple(piece for piece in self.pieces if piece.fate not in {"kept", "truncated"})
-
-
-@frozen
 class Declined:
     """A refused compaction: the reason, and its numbers (JUN-45)."""
 
     reason: Reason
     facts: Mapping[str, int | str]
-
-
-def piece(place: int, past: Past, fate: Fate) -> CompactionPiece:
-    """Describe an item of the replaced history."""
-    return CompactionPiece(
-        place, past.kind, AUTHORS[past.kind], past.at, past.ref, of_item(past.item), fate
-    )
-
-
-def counted(kinds: Sequence[ItemKind]) -> Mapping[ItemKind, int]:
-    """Count the items of each kind, in alphabetical order."""
-    found = Counter(kinds)
-    return {kind: found[kind] for kind in sorted(found)}
-
-
-# A lookahead, because markers may overlap.
-_MARKER = re.compile("(?=(…[0-9]{1,19} tokens truncated…))")
-
-
-LONGEST_KEPT = 2_000
-"""Tokens to which messages are cut if not all fit."""
-
-LONGEST_NEWEST = 8_000
-"""The same for the newest one."""
-
-
-@frozen
-class Retained:
-    """A user message that is kept: its place in the history, and its new text."""
-
-    place: int
-    item: Json
-    tokens: int
-    cut_tokens: int = 0
-    left_out: tuple[LeftOut, ...] = ()
-
-
-@frozen
-class Selection:
-    """The chosen messages in the old order, and the places of messages that were only payload.
-
-    Messages before `reached` did not fit.  `merged` are the places of messages to which a later one
-    is equal.
-    """
-
-    retained: tuple[Retained, ...]
-    only_payload: tuple[int, ...]
-    reached: int
-    merged: frozenset[int] = frozenset()
-
-
-def select(history: Sequence[Past], budget: int, *, has_goal: bool = False) -> Selection:
-    """Return the user's messages that a replacement keeps (rules, "Retained user messages").
-
-    If the session `has_goal`, an earlier replacement's message about it goes.  If all fit into the
-    budget, none is cut.  Otherwise long ones are cut to `LONGEST_KEPT`, the oldest first, until all
-    fit; then the messages are taken from the newest on, as far as they fit (JUN-14).
-    """
-    found, merged = _messages(history)
-    if has_goal:
-        found = {place: each for place, each in found.items() if not names_goal(each.text)}
-    tokens = {place: _cost(message.text) for place, message in found.items()}
-    limits = dict(tokens)
-    newest = max(found, default=0)
-    for place in sorted(found):
-        if sum(limits.values()) <= budget:
-            break
-        limits[place] = min(tokens[place], LONGEST_NEWEST if place == newest else LONGEST_KEPT)
-    retained: list[Retained] = []
-    only_payload: list[int] = []
-    left, reached = budget, len(history)
-    while left > 0 and reached > 0:
-        reached -= 1
-        message = found.get(reached)
-        if message is not None:
-            retained.append(_within(reached, message, tokens[reached], min(left, limits[reached])))
-            left -= retained[-1].tokens
-        elif history[reached].kind == "user":
-            message = plain_message(history[reached].item)
-            only_payload += [reached] if message.left_out and not message.says_something else []
-    return Selection(tuple(reversed(retained)), tuple(reversed(only_payload)), reached, merged)
-
-
-def _messages(history: Sequence[Past]) -> tuple[dict[int, PlainMessage], frozenset[int]]:
-    """Return the user's messages with words, by place; of identical ones the newest.
-
-    The places of the others come second.
-    """
-    found: dict[int, PlainMessage] = {}
-    merged: set[int] = set()
-    seen: set[tuple[str, ...]] = set()
-    for place in range(len(history) - 1, -1, -1):
-        if history[place].kind == "user":
-            message = plain_message(history[place].item)
-            if message.says_something and message.parts in seen:
-                merged.add(place)
-            elif message.says_something:
-                seen.add(message.parts)
-                found[place] = message
-    return found, frozenset(merged)
-
-
-def _within(place: int, message: PlainMessage, tokens: int, limit: int) -> Retained:
-    if tokens <= limit:
-        return Retained(place, user_message(message.parts), tokens, 0, message.left_out)
-    text = cut_text(message.text, limit)
-    return Retained(place, user_message([text]), limit, tokens - limit, message.left_out)
-
-
-def _cost(text: str) -> int:
-    """Return the cost of a message, without the marker of an earlier cut.
-
-    So a message that was cut to the rest of a budget fits there at the next compaction: it neither
-    shrinks further nor gets a second marker (JUN-1).
-    """
-    marker = _middle_marker(text)
-    return approximate_tokens(text if marker is None else text[: marker[0]] + text[marker[1] :])
-
-
-def _middle_marker(text: str) -> tuple[int, int] | None:
-    """Return the position of the marker nearest to the middle: a cut leaves it there.
-
-    A typed one is elsewhere.
-    """
-    whole = len(text.encode(errors="replace"))
-    best: tuple[int, int] | None = None
-    nearest, at, before = whole, 0, 0
-    for found in _MARKER.finditer(text):
-        start, end = found.span(1)
-        before += len(text[at:start].encode(errors="replace"))
-        at = start
-        size = len(text[start:end].encode(errors="replace"))
-        distance = abs(2 * before + size - whole)
-        if distance < nearest:
-            nearest, best = distance, (start, end)
-    return best
 
 
 @frozen

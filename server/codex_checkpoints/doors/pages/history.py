@@ -9,7 +9,7 @@ from shlex import quote
 import orjson
 
 from codex_checkpoints.core.checkpoint.redaction import redact
-from codex_checkpoints.core.compaction.replacement import CompactionPiece
+from codex_checkpoints.core.compaction.replacement_report import CompactionPiece
 from codex_checkpoints.core.compaction.token_budget import Outline
 from codex_checkpoints.core.fields import texts_of
 from codex_checkpoints.core.restore.records import counted

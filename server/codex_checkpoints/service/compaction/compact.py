@@ -11,37 +11,27 @@ import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from attrs import evolve, frozen
+from attrs import evolve
 
-from codex_checkpoints.codex import resume
 from codex_checkpoints.codex.app_server import nobody
 from codex_checkpoints.core.agents.codex.history.tokens import Figure
 from codex_checkpoints.core.agents.codex.history.windows import Chain
 from codex_checkpoints.core.compaction.adoption import adopt
 from codex_checkpoints.core.compaction.contents import (
-    CompactionContents,
     contents_of,
     counts_of,
     remaining,
 )
 from codex_checkpoints.core.compaction.records import (
     CompactionWindows,
-    Determinism,
     Installed,
-    Into,
-    Placement,
     Prepared,
-    Record,
     Sizes,
-    Strategy,
     digest_of,
-    standing,
 )
 from codex_checkpoints.core.compaction.replacement import (
-    STANDING_CONTEXT,
     Declined,
     Reason,
-    Replacement,
     Terms,
     build,
     not_now,
@@ -66,6 +56,12 @@ from codex_checkpoints.service.compaction.codex_summary import (
     no_preview,
 )
 from codex_checkpoints.service.compaction.install import Events, changing, fields_of
+from codex_checkpoints.service.compaction.refusals import (
+    blocked_by_hook,
+    refuse_repeated,
+    refuse_second,
+)
+from codex_checkpoints.service.compaction.report import CompactionPlan, report_of
 from codex_checkpoints.service.compaction.request import (
     Compacted,
     CompactionRequest,
@@ -85,38 +81,18 @@ from codex_checkpoints.service.compaction.source import (
     nothing,
     opened_after,
 )
-from codex_checkpoints.service.compaction.warnings import GOAL_STAYS, cautions, leaves_goal
+from codex_checkpoints.service.compaction.warnings import cautions
 from codex_checkpoints.service.history.digests import Digests, checked_budget, default_budget
 from codex_checkpoints.service.operation import added
 from codex_checkpoints.service.progress import Steps, carried_out, elsewhere
 from codex_checkpoints.service.refusal import Refusal, misfit, not_stored
-from codex_checkpoints.service.sessions.sessions import CUT_OFF, Sessions
+from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.service.settings import left_aside
 from codex_checkpoints.storage.atomic_files import StorageError
 from codex_checkpoints.storage.contract import HistoryItem, NewThread, Row, in_text
 from codex_checkpoints.storage.records import MARKERS
 
 logger = logging.getLogger(__name__)
-
-
-@frozen
-class CompactionPlan:
-    """A session, and the replacement of its history; `determinism` is its maker (CKP-24)."""
-
-    source: CompactionSource
-    terms: Terms
-    built: Replacement
-    determinism: Determinism = "deterministic"
-
-    @property
-    def strategy(self) -> Strategy:
-        """Return the strategy for the record."""
-        return "checkpoint" if self.determinism == "deterministic" else "codex"
-
-    @property
-    def placement(self) -> Placement:
-        """Return the placement for the record."""
-        return "pre_turn" if self.terms.placement == "pre_turn" else "manual"
 
 
 class Compacting:
@@ -145,7 +121,7 @@ class Compacting:
             windows, made = CompactionWindows(before, after), source.session_id
         more = cautions(self._sessions, source, request.into)
         contents = contents_of(plan.built, live=source.live, more=more)
-        return _report(request, plan, windows, None, made, contents=contents)
+        return report_of(request, plan, windows, None, made, contents=contents)
 
     def compact(self, request: CompactionRequest) -> Compacted:
         """Run all steps on this thread."""
@@ -184,7 +160,7 @@ class Compacting:
         with events.failing():
             results, stopped, fork = yield from elsewhere(consult)
         if stopped is not None:
-            raise _blocked(source, before, results, stopped, events)
+            raise blocked_by_hook(source, before, results, stopped, events)
         with events.failing():
             done = self._settled(request, source, plan, fork)
             record, row = self._installed(request, done, at, ids, events, results)
@@ -195,7 +171,7 @@ class Compacting:
         with contextlib.suppress(Refusal):  # the next request derives it again
             self._sessions.projections.keep(row, self._sessions.catalogue.open(row))
         made = record.compaction_id, record.session_id
-        return _report(request, done, record.windows, *made, hooks=(*results, *observed))
+        return report_of(request, done, record.windows, *made, hooks=(*results, *observed))
 
     # --- the plan --------------------------------------------------------------------------------
 
@@ -285,7 +261,7 @@ class Compacting:
             facts = {"sessionId": source.session_id, "reason": "archived", "hint": hint}
             raise Refusal("conflict", message, facts)
         if not request.force:
-            _refuse_repeated(self._sessions.compactions.of(source.session_id), source)
+            refuse_repeated(self._sessions.compactions.of(source.session_id), source)
         if request.requested_by != "automatic":  # otherwise the check before has reported it
             for name in self._sessions.ignored_variables():
                 logger.warning("%s", left_aside(name))
@@ -415,7 +391,7 @@ class Compacting:
         more = fields_of(record) | {"hooks": without_reasons(results)}
         event = events.event("CompactionInstalled", more, session_id)
         with changing(sessions, source_id, record, event) as held:
-            _refuse_second(held.records, source)
+            refuse_second(held.records, source)
             held.add(Prepared(record))
             if isinstance(made, NewThread):
                 with sessions.compactions.held(session_id) as given:
@@ -455,125 +431,6 @@ class Compacting:
     def _hook_call(self, event: str) -> HookEvent:
         hooks = self._sessions.settings.hooks.get(event, ())
         return HookEvent(hooks, self._outside.run, self._sessions.records.state_dir)
-
-
-def _refuse_repeated(records: Sequence[Record], source: CompactionSource) -> None:
-    """Refuse `conflict` if nothing was added since the newest compaction; name that one."""
-    newest = standing(records, source.session_id)
-    if newest is None:
-        return
-    added = len(source.traced.history.items) - len(newest.items)
-    if added > 0 if newest.into == "in-place" else source.end != newest.source.bytes_before:
-        return
-    message = f"session {source.session_id} has nothing new since it was compacted"
-    facts = {
-        "sessionId": source.session_id,
-        "reason": "nothing_new",
-        "compactionId": newest.compaction_id,
-        "into": newest.session_id,
-        "resume": resume(newest.session_id),
-        "canForce": True,
-    }
-    raise Refusal("conflict", message, facts)
-
-
-def _refuse_second(records: Sequence[Record], source: CompactionSource) -> None:
-    """Refuse `conflict` if another process compacted a session since it was read."""
-    newest = standing(records, source.session_id)
-    if newest is not None and newest.compaction_id not in source.known:
-        message = f"session {source.session_id} was compacted meanwhile: {newest.session_id}"
-        facts = {"sessionId": source.session_id, "reason": "compacted", "into": newest.session_id}
-        raise Refusal("conflict", message, facts)
-
-
-def _blocked(
-    source: CompactionSource,
-    before: HookEvent,
-    results: Sequence[HookOutcome],
-    stopped: HookOutcome,
-    events: Events,
-) -> Refusal:
-    """Write the event of a compaction that a hook stopped, and return its refusal (CKP-11).
-
-    Unreadable settings, which may name a hook, count as a hook without words.
-    """
-    facts: dict[str, object] = {
-        "sessionId": source.session_id,
-        "hook": stopped.number,
-        "outcome": stopped.outcome,
-        "reason": stopped.reason,
-    }
-    if before.hooks[stopped.number - 1].command:
-        events.note("CompactionBlocked", {"hooks": without_reasons(results)})
-        message = f"preCompact hook {stopped.number} stopped it: {stopped.outcome}"
-        message += f", {stopped.reason}" if stopped.reason else ""
-    else:
-        events.note("CompactionBlocked", {"hooks": [], "reason": "settings"})
-        message = "the settings cannot be read, and they may name hooks that would stop it"
-        hint = "`codex-checkpoints doctor` says what is wrong with config.toml."
-        facts |= {"reason": "settings", "hook": None, "hint": hint}
-    return Refusal("blocked_by_hook", message, facts)
-
-
-def _report(  # noqa: PLR0913 - request, result, and its record
-    request: CompactionRequest,
-    plan: CompactionPlan,
-    windows: CompactionWindows,
-    compaction_id: str | None,
-    session_id: str | None,
-    *,
-    hooks: tuple[HookOutcome, ...] = (),
-    contents: CompactionContents | None = None,
-) -> Compacted:
-    built, report = plan.built, plan.built.report
-    return Compacted(
-        strategy=plan.strategy,
-        determinism=plan.determinism,
-        placement=plan.placement,
-        bound=report.bound,
-        kinds_before=report.kinds_before,
-        kinds_after=report.kinds_after,
-        kept=report.kept,
-        dropped=report.dropped,
-        truncated=report.truncated,
-        compaction_id=compaction_id,
-        session_id=session_id,
-        source_session_id=plan.source.session_id,
-        into=request.into,
-        standing_context=STANDING_CONTEXT[plan.placement],
-        replacement=tuple(map(dict, built.items)),
-        tokens_before=report.before.tokens,
-        tokens_before_source=report.before.source,
-        tokens_after=report.after,
-        tokens_after_source="estimated",
-        tokens_beside=report.calibration.overhead,
-        tokens_scale=report.calibration.scale,
-        tokens_added=built.added,
-        tokens_sent_again=report.sent_again,
-        digest_tokens=built.digest.tokens,
-        context_window=plan.source.window,
-        remark=CUT_OFF if plan.source.cut_off else report.remark,
-        remark_text=_remark_text(plan, None if contents is not None else request.into),
-        windows=windows,
-        hooks=hooks,
-        contents=contents,
-        resume=None if session_id is None else resume(session_id),
-    )
-
-
-def _remark_text(plan: CompactionPlan, into: Into | None) -> str | None:
-    """Return the remarks about a compaction as sentences; `into`: where a finished one went."""
-    report = plan.built.report
-    before, after = report.before.tokens, report.after
-    sentences = {
-        CUT_OFF: "The last turn was cut off: no process holds the session.",
-        "saves_nothing": f"Not worth it: {before:,} tokens become {after:,}.",
-        "saves_little": f"Not worth it: saves {before - after:,} tokens.",
-    }
-    found = (CUT_OFF if plan.source.cut_off else None, report.remark)
-    remarks = [sentences[each] for each in found if each is not None]
-    remarks += [GOAL_STAYS] if into is not None and leaves_goal(plan.source, into) else []
-    return " ".join(remarks) or None
 
 
 def _told(record: Installed) -> dict[str, object]:

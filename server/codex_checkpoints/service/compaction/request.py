@@ -15,7 +15,8 @@ from codex_checkpoints.core.agents.codex.history.item_kinds import ItemKind
 from codex_checkpoints.core.checkpoint.redaction import value
 from codex_checkpoints.core.compaction.contents import CompactionContents
 from codex_checkpoints.core.compaction.records import CompactionWindows, Into, RequestedBy
-from codex_checkpoints.core.compaction.replacement import CompactionPiece, Declined, Reason
+from codex_checkpoints.core.compaction.replacement import Declined, Reason
+from codex_checkpoints.core.compaction.replacement_report import CompactionPiece
 from codex_checkpoints.core.fields import is_object, text_of
 from codex_checkpoints.service.compaction.source import CompactionSource
 from codex_checkpoints.service.refusal import Cancelled, Refusal

@@ -10,7 +10,7 @@ from attrs import evolve
 from codex_checkpoints.core.agents.codex.parsing import head_of
 from codex_checkpoints.service.history.windows import TIMELINE, timeline_in
 from codex_checkpoints.service.reading.rollout_bases import is_copy
-from codex_checkpoints.service.reading.session_index import utc
+from codex_checkpoints.service.reading.session_row import utc
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.service.sessions.summaries import SessionDetail

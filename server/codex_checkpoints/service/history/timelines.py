@@ -31,7 +31,7 @@ from codex_checkpoints.service.reading.session_file import (
     end_of,
     find_turn,
 )
-from codex_checkpoints.service.reading.session_index import utc
+from codex_checkpoints.service.reading.session_row import utc
 from codex_checkpoints.service.refusal import keeping, misfit
 from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.storage.contract import Row

@@ -8,26 +8,19 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import re
-import sys
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
-from functools import cached_property, lru_cache, partial
-from typing import Any
+from functools import cached_property, partial
 
-import orjson
 from attrs import evolve, frozen
 
-from codex_checkpoints.codex import SCRATCH
-from codex_checkpoints.core.agents.codex.items import SessionMeta, Tokens
-from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
-from codex_checkpoints.core.checkpoint.redaction import value
+from codex_checkpoints.core.agents.codex.items import SessionMeta
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import Seeds, no_seed
 from codex_checkpoints.core.checkpoint.tail_summary import Cut, TailSummary, glance
 from codex_checkpoints.service.progress import ProgressReader
 from codex_checkpoints.service.reading.derived_cache import DerivedCache
+from codex_checkpoints.service.reading.reader_pool import FEW_READERS, ReaderPool
 from codex_checkpoints.service.reading.rollout_bases import RolloutBases
 from codex_checkpoints.service.reading.session_file import (
     CHECKPOINT,
@@ -36,247 +29,25 @@ from codex_checkpoints.service.reading.session_file import (
     SessionFile,
     bases_below,
     bytes_between,
-    is_between_turns,
     open_session,
+)
+from codex_checkpoints.service.reading.session_row import (
+    problems_of,
+    row_of,
+    row_of_ends,
+    unreadable_row,
 )
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.storage.contract import (
     Patch,
     Rollout,
-    RolloutReader,
     Row,
     UnreadableSource,
     by_rollout_id,
-    in_text,
-    moment,
 )
 from codex_checkpoints.storage.store import ThreadStore
 
 logger = logging.getLogger(__name__)
-
-
-def row_of(rollout: Rollout, session: SessionFile) -> Row:
-    """Return the row of a session that was read whole."""
-    replay = session.now()
-    state = replay.state
-    task = replay.task()
-    head = session.head
-    tokens = None if state.tokens_stale or state.tokens is None else state.tokens
-    return Row(
-        rollout=rollout,
-        session_id=sys.intern(session.session_id),
-        cwd=_once(_newest_folder(replay)),
-        base=_once(state.base),
-        recorded_name=state.name,
-        first_text=state.first_text,
-        task=None if task is None else task.text,
-        updated_at=_updated(replay.scale.stamp or (head and head.timestamp), rollout),
-        model=_once(state.model),
-        context_tokens=None if tokens is None else tokens.total,
-        context_source=_source(tokens),
-        context_window=state.window,
-        windows=state.windows + 1,
-        compactions=state.compactions,
-        turns=sum(1 for _ in state.turns.counting()),
-        turn_open=not is_between_turns(state),
-        seq=replay.seq,
-        problems=_json([f"{each.code}:{each.rollout_id}" for each in session.problems]),
-        skipped=_json(_skipped(session)),
-        **_of_head(head),
-    )
-
-
-def _newest_folder(replay: Replay) -> str | None:
-    """Return the folder to which the session's own file was set last, else the head's."""
-    newest = replay.state.newest_folder
-    if newest is not None and newest[0] == replay.scale.file:
-        return newest[1]
-    return replay.state.base
-
-
-def _row_by(rollout: Rollout, session_id: str, found: TailSummary) -> Row:
-    """Return the row of a session whose ends were read."""
-    tokens = found.tokens
-    return Row(
-        rollout=rollout,
-        session_id=sys.intern(session_id),
-        cwd=_once(found.folder),
-        base=_once(found.cwd),
-        recorded_name=found.name,
-        first_text=found.first_text,
-        task=found.task,
-        updated_at=None if found.stamp is None else _updated(found.stamp, rollout),
-        model=_once(found.model),
-        context_tokens=None if tokens is None else tokens.total,
-        context_source=_source(tokens) if found.tokens_known else None,
-        context_window=found.window,
-        turn_open=found.turn_open,
-        **_of_head(found.head),
-    )
-
-
-def _of_head(head: SessionMeta | None) -> dict[str, Any]:
-    """Return the fields of a row that the head gives."""
-    if head is None:
-        return {}
-    return {
-        "cli_version": _once(head.cli_version),
-        "originator": _once(head.originator),
-        "source": _once(head.source and value(head.source, MAX_VALUE_CHARS)),
-        "background": head.background,
-        "history_mode": "paginated" if head.paginated else "legacy",
-        "forked_from": head.forked_from,
-        "parent_session": head.parent_session,
-        "base_rollout": head.base.rollout_id if head.base else None,
-        "scratch": head.thread_source == SCRATCH,
-        "git": _json(head.git and [each and _short(each) for each in head.git]),
-    }
-
-
-def _once(text: str | None) -> str | None:
-    """Return a text that many rows have, which is kept once."""
-    return None if text is None else sys.intern(text)
-
-
-@lru_cache(1 << 12)  # most sessions belong to few repositories
-def _short(text: str) -> str:
-    return text if _COMMIT.fullmatch(text) else value(text, 200)
-
-
-_COMMIT = re.compile("[0-9a-f]{7,64}")
-"""The hash of a commit, different in each session, contains no secret."""
-
-
-def _source(tokens: Tokens | None) -> str:
-    return "reported" if tokens is not None and tokens.input != 0 else "estimated"
-
-
-def problems_of(row: Row) -> tuple[str, ...]:
-    """Return the problems of a session's files, each as `code:rollout id`."""
-    return tuple(orjson.loads(row.problems)) if row.problems else ()
-
-
-def skipped_of(row: Row) -> dict[str, int]:
-    """Return how much of a session file was skipped, by reason."""
-    return orjson.loads(row.skipped) if row.skipped else {}
-
-
-def _json(found: object) -> str:
-    return orjson.dumps(found).decode() if found else ""
-
-
-def _skipped(session: SessionFile) -> dict[str, int]:
-    replay = session.replay
-    counts = dict(replay.scale.skipped)
-    if session.tail.strip() and replay is session.now():
-        counts["zero_bytes" if b"\0" in session.tail else "torn_tail"] = 1
-    if replay.state.unread_calls:
-        counts["unread_call"] = replay.state.unread_calls
-    if replay.state.observations.left_out:
-        counts["path_left_out"] = replay.state.observations.left_out
-    return counts
-
-
-def unreadable_row(rollout: Rollout, reason: str) -> Row:
-    """Return the row of a rollout that cannot be read: only its place is known."""
-    return Row(rollout, rollout.thread_id, error=reason)
-
-
-_AS_WE_WRITE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{3}Z")
-
-
-def utc(stamp: str | None) -> str | None:
-    """Return a time as UTC with milliseconds and `Z`; None if it is not a time."""
-    if stamp is None:
-        return None
-    try:
-        when = datetime.fromisoformat(stamp)
-        if _AS_WE_WRITE.fullmatch(stamp):
-            return stamp
-        return in_text(when.replace(tzinfo=UTC) if when.tzinfo is None else when)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _updated(stamp: str | None, rollout: Rollout) -> str:
-    return utc(stamp) or moment(rollout.mtime_ns)
-
-
-_KEPT = 32
-_FEW = 4
-"""Number of sessions that are kept for each other fold."""
-_SAVED_FROM = 1 << 20
-"""The state of a file in use is saved from this size on, and again after as many new bytes."""
-_SAVED_AT_ONCE = 1 << 24
-"""From this size on the first indexing saves it already: reading it again takes long."""
-
-
-class ReaderPool:
-    """The recently read sessions of one store, each at the position of its reader."""
-
-    def __init__(
-        self,
-        cache: DerivedCache,
-        reader: RolloutReader,
-        seeds: Seeds,
-        by: FoldSpec = CHECKPOINT,
-        most: int = _KEPT,
-    ) -> None:
-        """Keep at most this many sessions, read `by` the same fold."""
-        self._cache = cache
-        self._reader = reader
-        self._seeds = seeds
-        self._by = by
-        self._most = most
-        self._kept: OrderedDict[str, SessionFile] = OrderedDict()
-        self._saved_at: dict[str, int] = {}
-
-    def take(self, path: str, *, saved: bool = True) -> SessionFile | None:
-        """Take out the reader of a rollout, or a saved one of this version.
-
-        The caller returns it by `keep` after reading.
-        """
-        kept = self._kept.pop(path, None)
-        state = self._cache.state(path, self._by.fold) if kept is None and saved else None
-        if state is None:
-            return kept
-        session = SessionFile.load(self._reader, path, state, self._seeds, self._by)
-        if session is not None:
-            self._saved_at[path] = session.mark.offset
-        return session
-
-    def keep(self, session: SessionFile) -> None:
-        """Keep a reader in use, and drop the least recently used one."""
-        self._kept[session.path] = session
-        self._kept.move_to_end(session.path)
-        self._save(session)
-        while len(self._kept) > self._most:
-            _, old = self._kept.popitem(last=False)
-            self._save(old)
-
-    def pass_by(self, session: SessionFile) -> None:
-        """Save a large session that is not in use."""
-        if session.mark.offset >= _SAVED_AT_ONCE:
-            self._save(session)
-
-    def let_go(self, path: str) -> None:
-        """Forget the reader of a rollout that is gone or must be read from its beginning."""
-        self._kept.pop(path, None)
-        self._saved_at.pop(path, None)
-
-    def save_all(self) -> None:
-        """Save large sessions."""
-        for session in self._kept.values():
-            self._save(session)
-
-    def _save(self, session: SessionFile) -> None:
-        offset = session.mark.offset
-        if abs(offset - self._saved_at.get(session.path, 0)) < _SAVED_FROM:
-            return  # reading it again is quicker than saving
-        state = session.save()
-        if state is not None:
-            self._saved_at[session.path] = offset
-            self._cache.put_state(session.path, self._by.fold, state)
 
 
 _SMALL = 1 << 14
@@ -436,7 +207,7 @@ class SessionIndex:
         readers = self._others.get(by.fold)
         if readers is None:
             readers = self._others[by.fold] = ReaderPool(
-                self.cache, self.reader, self.seeds, by, _FEW
+                self.cache, self.reader, self.seeds, by, FEW_READERS
             )
         session = readers.take(row.path)
         with reading_file(row.path):
@@ -611,7 +382,7 @@ class SessionIndex:
         found = self.reader.ends(file.path, lambda front, back: look(front, back, base))
         if found is None:
             return None
-        return _row_by(file, found.head.session_id or file.thread_id, found)
+        return row_of_ends(file, found.head.session_id or file.thread_id, found)
 
     def _beginning_of(self, file: Rollout, head: SessionMeta) -> Cut:
         """Return the beginning of the oldest file that one builds on, nothing if one is missing."""
@@ -627,11 +398,6 @@ class SessionIndex:
 
     def _opened(self, path: str, by: FoldSpec = CHECKPOINT) -> SessionFile:
         return open_session(self.reader, path, self.chains.locate, seeds=self.seeds, by=by)
-
-
-def title_of(row: Row, name: str | None) -> str | None:
-    """Return the title of a session that has this name."""
-    return (name and value(name, MAX_VALUE_CHARS)) or row.first_text
 
 
 def unreadable(path: str, reason: str) -> Refusal:

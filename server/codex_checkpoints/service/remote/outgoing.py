@@ -29,7 +29,7 @@ from codex_checkpoints.core.portable.redacted_lines import (
 from codex_checkpoints.core.portable.said_reader import SaidReader
 from codex_checkpoints.service.packs import contents_of
 from codex_checkpoints.service.reading.session_file import Fingerprint, bases_below
-from codex_checkpoints.service.reading.session_index import row_of
+from codex_checkpoints.service.reading.session_row import row_of
 from codex_checkpoints.service.refusal import Refusal, keeping, reading_file
 from codex_checkpoints.service.remote.unchanged import inputs_of
 from codex_checkpoints.service.restore.branch_copy import (

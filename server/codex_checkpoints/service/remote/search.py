@@ -23,7 +23,7 @@ from codex_checkpoints.core.portable.said import (
     words_of_query,
 )
 from codex_checkpoints.core.portable.said_reader import SaidReader
-from codex_checkpoints.service.reading.session_index import utc
+from codex_checkpoints.service.reading.session_row import utc
 from codex_checkpoints.service.refusal import Cancelled, misfit
 from codex_checkpoints.service.search import SearchHit
 from codex_checkpoints.storage.byte_search import ByteSearch

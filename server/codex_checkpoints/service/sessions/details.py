@@ -5,7 +5,7 @@ from __future__ import annotations
 from codex_checkpoints.core.checkpoint.requests import request_in
 from codex_checkpoints.core.compaction import token_budget
 from codex_checkpoints.service.reading.session_file import has_ended
-from codex_checkpoints.service.reading.session_index import problems_of, skipped_of, utc
+from codex_checkpoints.service.reading.session_row import problems_of, skipped_of, utc
 from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.service.sessions.summaries import SessionDetail, TurnEntry
 

@@ -17,12 +17,8 @@ from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.service.progress import Progress
 from codex_checkpoints.service.reading.checkpoints import Checkpoints, StoredCheckpoint, View
 from codex_checkpoints.service.reading.session_file import SessionFile
-from codex_checkpoints.service.reading.session_index import (
-    IndexProgress,
-    SessionIndex,
-    title_of,
-    unreadable,
-)
+from codex_checkpoints.service.reading.session_index import IndexProgress, SessionIndex, unreadable
+from codex_checkpoints.service.reading.session_row import title_of
 from codex_checkpoints.service.refusal import SHORTEST_PREFIX, Cancelled, Refusal, misfit
 from codex_checkpoints.service.settings import WINDOW_VARIABLES, Settings
 from codex_checkpoints.storage.contract import Row

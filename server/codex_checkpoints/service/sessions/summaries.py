@@ -20,7 +20,8 @@ from codex_checkpoints.core.compaction.token_budget import Offer, WindowOverride
 from codex_checkpoints.core.fields import object_of
 from codex_checkpoints.core.restore.markers import marker_set_of
 from codex_checkpoints.service.reading.checkpoints import Checkpoints
-from codex_checkpoints.service.reading.session_index import SessionIndex, skipped_of, title_of
+from codex_checkpoints.service.reading.session_index import SessionIndex
+from codex_checkpoints.service.reading.session_row import skipped_of, title_of
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.settings import Settings
 from codex_checkpoints.storage.atomic_files import StorageError

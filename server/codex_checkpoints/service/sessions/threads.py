@@ -18,7 +18,8 @@ from codex_checkpoints.codex.program import CodexArchive
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.redaction import cut, one_line
 from codex_checkpoints.service.reading.session_file import Locate, SessionFile, open_session
-from codex_checkpoints.service.reading.session_index import SessionIndex, row_of
+from codex_checkpoints.service.reading.session_index import SessionIndex
+from codex_checkpoints.service.reading.session_row import row_of
 from codex_checkpoints.service.records import operation_records
 from codex_checkpoints.service.records.operation_records import DeleteBlock
 from codex_checkpoints.service.refusal import Cancelled, Refusal
