@@ -13,7 +13,6 @@ from typing import Any, TypeAlias, cast
 
 import rollouts as r
 from codex_checkpoints.storage.remote.chosen import ChosenRemote, choose_remote
-from codex_checkpoints.storage.remote.folder import FolderHistoryStore
 from homes import Home
 from peer import Peer
 
@@ -225,7 +224,8 @@ def _packs(ask: Callable[..., Json], user: str) -> None:
 
 def _remote(ask: Callable[..., Json], home: Home) -> None:
     place = str(home.user / "sync")
-    FolderHistoryStore(place).make()
+    chosen = ask("remoteSet", place=place, make=True)
+    chosen |= {"owner": "ana", "machine": "laptop"}  # the same on every machine
     choose_remote(str(home.state), ChosenRemote(place, "ana", "laptop", "1"))
     ask("remote")
     shown = ask("push", show=False, sessionIds=[ORDERS], dryRun=True)["sessions"][0]

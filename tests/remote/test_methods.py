@@ -1,6 +1,7 @@
 """The remote over JSON-RPC: lists, a session to read, a push as it was shown, a pull (TEA-6)."""
 
 import json
+import os
 import socket
 from collections.abc import Generator
 from contextlib import closing
@@ -48,6 +49,21 @@ def test_the_chosen_remote_is_known_without_a_connection(machines: Machines, pee
     assert set(ask(peer, "remote").values()) == {None, False}
     error = peer.error("checkpoints/remoteSessions")
     assert error["data"]["code"] == "remote_unreachable"
+
+
+def test_a_place_without_a_remote_is_chosen_only_when_one_is_made_there(
+    machines: Machines, peer: Peer
+) -> None:
+    before, place = ask(peer, "remote"), str(machines.here.user / "other")
+
+    assert ask(peer, "remoteSet", place=place, make=False)["made"] is False
+    assert ask(peer, "remote") == before
+    assert not os.path.exists(place)
+
+    assert ask(peer, "remoteSet", place=place, make=True)["made"] is True
+    assert ask(peer, "remote")["place"] == place
+    assert ask(peer, "remoteSet", place=before["place"], make=False)["made"] is True
+    assert ask(peer, "remote")["place"] == before["place"]
 
 
 def test_a_list_of_the_remote_has_pages(machines: Machines, peer: Peer) -> None:

@@ -55,6 +55,14 @@ def test_a_push_for_a_team_that_one_is_not_in_is_refused(people: Machines) -> No
     assert people.listed() == []
 
 
+def test_a_preview_names_the_teams_of_the_login(people: Machines) -> None:
+    people.chat("Fix the login.")
+
+    shown = people.there.json("push", thread(1), "--dry-run")
+
+    assert shown["teams"] == ["shop"]
+
+
 def test_no_secret_arrives_in_any_table(people: Machines, team: Team) -> None:
     people.there.put(everything(cwd=people.shop), 1)
     people.push(1, "--team", "shop", "--allow-redacted")

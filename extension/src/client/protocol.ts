@@ -1598,6 +1598,16 @@ export interface RemoteChoice {
 }
 
 /**
+ * A folder by its whole path, or `postgresql://…`.
+ *
+ * With `make` a remote is created there if there is none; else nothing is created or chosen then.
+ */
+export interface RemoteSetParams {
+  readonly place: string;
+  readonly make: boolean;
+}
+
+/**
  * The remote of this machine; `made` says whether the folder is already a remote.
  *
  * `unreadable` counts sessions with an unreadable row, mostly because the disk is still syncing.
@@ -1777,7 +1787,8 @@ export interface LeavingText {
 /**
  * The sessions to send, for a `team` or only for their owner.
  *
- * `kinds` is the number of secret kinds that redaction knows.
+ * `kinds` is the number of secret kinds that redaction knows, `teams` are those for which this
+ * login can push; a folder has none.
  */
 export interface Push {
   readonly place: string;
@@ -1786,6 +1797,7 @@ export interface Push {
   readonly longest: readonly LeavingText[];
   readonly kinds: number;
   readonly team: string | null;
+  readonly teams: readonly string[];
 }
 
 /**
@@ -2140,6 +2152,7 @@ export interface Methods {
   readonly "checkpoints/unarchive": [MoveParams, SessionSummary];
   readonly "checkpoints/delete": [DeleteParams, Deleted];
   readonly "checkpoints/remote": [NoParams, RemoteChoice];
+  readonly "checkpoints/remoteSet": [RemoteSetParams, RemoteStatus];
   readonly "checkpoints/remoteStatus": [NoParams, RemoteStatus];
   readonly "checkpoints/remoteSessions": [RemoteSessionsParams, RemoteSessions];
   readonly "checkpoints/remoteSession": [RemoteSessionParams, RemoteSessionFile];

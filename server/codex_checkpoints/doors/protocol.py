@@ -135,6 +135,7 @@ METHODS = (
     _method("unarchive", "sessions.unarchive", "Putting the session back", alone=True),
     _method("delete", "delete.delete"),
     _method("remote", "remote.remote"),
+    _method("remoteSet", "remote.remote_set"),
     _method("remoteStatus", "remote.remote_status"),
     _method("remoteSessions", "remote.remote_sessions"),
     _method("remoteSession", "remote.remote_session", "Fetching the session"),

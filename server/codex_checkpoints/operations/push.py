@@ -25,7 +25,12 @@ from codex_checkpoints.service.remote.unchanged import pushed_version, unchanged
 from codex_checkpoints.storage.contract import Row, ThreadQuery
 from codex_checkpoints.storage.remote.address import is_address
 from codex_checkpoints.storage.remote.chosen import ChosenRemote
-from codex_checkpoints.storage.remote.contract import HistoryStore, SessionRow, team_store
+from codex_checkpoints.storage.remote.contract import (
+    HistoryStore,
+    SessionRow,
+    TeamStore,
+    team_store,
+)
 from codex_checkpoints.storage.remote.spool import Spool
 
 SHOWN_TEXTS = 10
@@ -106,7 +111,8 @@ class LeavingText:
 class Push:
     """The sessions to send, for a `team` or only for their owner.
 
-    `kinds` is the number of secret kinds that redaction knows.
+    `kinds` is the number of secret kinds that redaction knows, `teams` are those for which this
+    login can push; a folder has none.
     """
 
     place: str
@@ -115,6 +121,7 @@ class Push:
     longest: tuple[LeavingText, ...]
     kinds: int
     team: str | None = None
+    teams: tuple[str, ...] = ()
 
 
 @frozen
@@ -149,7 +156,7 @@ def prepare_push(services: Services, params: PushParams) -> Steps[Preparation]:
     chosen = chosen_remote_of(services)
     services.look_again()
     wanted = _chosen(services, params)
-    unchanged = yield from _unchanged(services, chosen, wanted, params.team)
+    unchanged, teams = yield from _asked(services, chosen, wanted, params.team)
     with keeping("redacted lines", None):
         spool = Spool(services.where.state_dir)
     going: list[Outgoing] = []
@@ -173,15 +180,21 @@ def prepare_push(services: Services, params: PushParams) -> Steps[Preparation]:
     services.advanced(len(wanted), len(wanted))
     entries = (*(_shown(each, 0, "new") for each in going), *known)
     push = Push(
-        chosen.place, entries, tuple(refused), _longest(going), KINDS_OF_SECRETS, params.team
+        chosen.place,
+        entries,
+        tuple(refused),
+        _longest(going),
+        KINDS_OF_SECRETS,
+        params.team,
+        teams,
     )
     return Preparation(push, tuple(going), chosen, spool)
 
 
-def _unchanged(
+def _asked(
     services: Services, chosen: ChosenRemote, wanted: Iterable[str], team: str | None
-) -> Steps[dict[str, PushedSession]]:
-    """Return the sessions that are unchanged in the remote, without reading them."""
+) -> Steps[tuple[dict[str, PushedSession], tuple[str, ...]]]:
+    """Return the sessions that are unchanged in the remote, without reading them, and the teams."""
     rows = [services.sessions.own(session) for session in wanted]
     never = services.sessions.settings.never_push
     versions: dict[str, str] = {}
@@ -190,16 +203,17 @@ def _unchanged(
         if version is not None and not is_never_pushed(never, row, _homes(services)):
             versions[row.session_id] = version
 
-    def ask(store: HistoryStore) -> dict[str, SessionRow]:
+    def ask(store: HistoryStore) -> tuple[dict[str, SessionRow], tuple[str, ...]]:
         if team is not None:
             team_store(store)
         if not store.is_made():
             message = f"there is no remote in {store.place}"
             raise Refusal("remote_unreachable", message, {"place": store.place, "hint": MOUNT})
-        return unchanged_rows(store, versions)
+        teams = store.teams() if isinstance(store, TeamStore) else ()
+        return unchanged_rows(store, versions), teams
 
-    there = yield from remotely(chosen, ask)
-    return {
+    there, teams = yield from remotely(chosen, ask)
+    unchanged = {
         each.session_id: PushedSession(
             each.session_id,
             each.title,
@@ -215,6 +229,7 @@ def _unchanged(
         for each in there.values()
         if each.team == team
     }
+    return unchanged, teams
 
 
 def _read(

@@ -41,9 +41,13 @@ T = TypeVar("T")
 
 @frozen
 class RemoteSetParams:
-    """A folder by its whole path, or `postgresql://…`; it is created if it does not exist."""
+    """A folder by its whole path, or `postgresql://…`.
+
+    With `make` a remote is created there if there is none; else nothing is created or chosen then.
+    """
 
     place: str
+    make: bool = True
 
 
 @frozen
@@ -239,19 +243,15 @@ def remote(services: Services, _params: NoParams) -> RemoteChoice:
     return RemoteChoice(chosen.place, chosen.owner, chosen.machine, is_server)
 
 
-def is_remote(place: str) -> bool:
-    """Return whether a folder is already a remote; refuses `remote_…`."""
-    with closing(_store_at(place)) as store, remote_refusals(store.place):
-        return store.is_made()
-
-
 def remote_set(services: Services, params: RemoteSetParams) -> Steps[RemoteStatus]:
-    """Choose a folder as the remote of this machine; create the remote if there is none."""
+    """Choose the remote of this machine; create it if there is none, and if that is asked for."""
     place = _checked_place(services, params.place)
-    yield from elsewhere(lambda: _make(place))
+    is_made = yield from elsewhere(lambda: _is_made(place, make=params.make))
     login = Address.of(place).user if is_address(place) else None
     owner = login or services.sessions.settings.user_id or getpass.getuser()
     machine = platform.node() or "this machine"
+    if not is_made:
+        return _not_made(place, owner, machine)
     before = None
     with contextlib.suppress(Refusal):  # a damaged choice is replaced
         before = _chosen_or_none(services)
@@ -262,9 +262,15 @@ def remote_set(services: Services, params: RemoteSetParams) -> Steps[RemoteStatu
     return (yield from remote_status(services, NoParams()))
 
 
-def _make(place: str) -> None:
+def _is_made(place: str, *, make: bool) -> bool:
     with closing(_store_at(place)) as store, remote_refusals(place):
-        store.make()
+        if make:
+            store.make()
+        return make or store.is_made()
+
+
+def _not_made(place: str, owner: str, machine: str) -> RemoteStatus:
+    return RemoteStatus(place, owner, machine, made=False, sessions=0, bytes=0, unreadable=0)
 
 
 def remote_status(services: Services, _params: NoParams) -> Steps[RemoteStatus]:
@@ -274,7 +280,7 @@ def remote_status(services: Services, _params: NoParams) -> Steps[RemoteStatus]:
 
     def read(store: HistoryStore) -> RemoteStatus:
         if not store.is_made():
-            return RemoteStatus(*names, made=False, sessions=0, bytes=0, unreadable=0)
+            return _not_made(*names)
         page = store.rows()
         size = sum(each.row.size for each in page.rows)
         counts = {"sessions": len(page.rows), "bytes": size, "unreadable": page.unreadable}

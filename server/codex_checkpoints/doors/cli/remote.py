@@ -118,9 +118,13 @@ def _remote(options: argparse.Namespace, services: Terminal) -> int:
     if options.action == "set":
         is_path = "://" not in options.target
         options.place = os.path.abspath(options.target) if is_path else options.target
-        if not remote.is_remote(options.place):
+        options.make = False
+        status = ask(options, services, remote.remote_set)
+        if not status.made:
             _consent(options, f"Make a remote in {options.place}?", "nothing was made")
-        return answer(options, services, remote.remote_set, texts.status_lines)
+            options.make = True
+            status = ask(options, services, remote.remote_set)
+        return report(options, status, texts.status_lines(status, screen(options)))
     options.session_id = options.target
     _consent(options, f"Delete session {options.target} from the remote?", "nothing was deleted")
     return answer(options, services, remote.remote_delete, texts.deleted_lines)

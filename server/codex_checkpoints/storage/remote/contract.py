@@ -340,6 +340,10 @@ class TeamStore(HistoryStore, Protocol):
         """Note in the audit that the lines of a session are about to be read here."""
         ...
 
+    def teams(self) -> tuple[str, ...]:
+        """Return the teams of this login, by name."""
+        ...
+
     def audit(self, limit: int) -> tuple[AuditEntry, ...]:
         """Return who pushed, pulled and deleted which session, the newest entry first."""
         ...

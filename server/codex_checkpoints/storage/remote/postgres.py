@@ -386,6 +386,11 @@ class PostgresHistoryStore:
         with self._working() as run:
             run("select note_pull(:owner, :session)", owner=row.owner, session=row.session_id)
 
+    def teams(self) -> tuple[str, ...]:
+        with self._working() as run:
+            found = run("select unnest(my_teams()) order by 1")
+        return tuple(name for (name,) in found)
+
     def audit(self, limit: int) -> tuple[AuditEntry, ...]:
         with self._working() as run:
             found = run(
