@@ -154,7 +154,7 @@ codex: setup tests/codex/node_modules/.ok
 e2e: setup node_modules/.ok tests/codex/node_modules/.ok $(WORKBENCH)/.ok $(VSIX)
 	@for name in $(BROWSERS); do command -v "$$name" >/dev/null && exit 0; done; \
 		echo 'A browser is needed: $(BROWSERS). On Debian: apt-get install chromium' >&2; exit 1
-	$(BIN)/pytest -q tests/test_vsix.py
+	$(BIN)/pytest -q tests/project/test_vsix.py
 	node_modules/.bin/tsc -p tests/workbench
 	@mkdir -p build && rm -f build/one.json build/other.json build/timed.json
 	@$(MAKE) --no-print-directory -j2 e2e-one e2e-other

@@ -17,6 +17,7 @@ from make_tree import Truth
 from measure import Cost, Wrong, run
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 from codex.codex_cli import INSTALL, CodexHome, codex_command, installed
 from codex.requests import sent

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path += [str(ROOT / "server"), str(ROOT / "tests")]
+sys.path += [str(ROOT / "server"), str(ROOT / "tests" / "support")]
 
 from codex_checkpoints.storage.remote.contract import Head, SessionRow, Told  # noqa: E402
 from codex_checkpoints.storage.remote.packing import SegmentStream  # noqa: E402

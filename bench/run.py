@@ -23,10 +23,11 @@ from typing import Any
 
 import orjson
 from attrs import frozen
-from compaction import Compactions
 from make_tree import Truth, make_tree, make_workspace
 from measure import PASS, Cost, Ratio, Server, Wrong, compare, product, run
 from table import Table
+
+from compaction import Compactions
 
 _PARSE_ALL = """
 import os, sys, orjson

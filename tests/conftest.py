@@ -16,14 +16,14 @@ from homes import Home
 
 # Few examples while one works, others each time; in CI more, and the same in every run, such that
 # what fails there fails here. The long one is for by hand:
-# pytest --hypothesis-profile=long --timeout=0 tests/test_laws.py
+# pytest --hypothesis-profile=long --timeout=0 tests/laws/test_laws.py
 settings.register_profile("dev", deadline=None, max_examples=20)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.register_profile("long", deadline=None, max_examples=5_000)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
-# What the outside says to Python is said to no process of the tests: with it `python.py` could not
-# fork them, and each would compile the product for itself.
+# No process of the tests inherits the variables of the outer Python: with them `forked_python.py`
+# could not fork it, and each would compile the product for itself.
 for name in [each for each in os.environ if each.startswith("PYTHON")]:
     del os.environ[name]
 

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).with_name("support")))
 
 import peer
 import rollouts as r
@@ -39,10 +40,10 @@ from codex_checkpoints.core.digest.render import digest_v1
 from codex_checkpoints.core.fields import is_list, is_object
 from codex_checkpoints.core.portable import pack_import
 from codex_checkpoints.doors import protocol
-from generated import EVENTS, FIELDS, ITEMS, LINES, RESPONSES
+from compaction_losses import losses
+from generated_rollouts import EVENTS, FIELDS, ITEMS, LINES, RESPONSES
 from histories import history
 from homes import Home, thread
-from losing import losses
 
 SLOWEST = 10.0
 """Seconds that one input may take."""

@@ -187,8 +187,8 @@ def with_examples(page: str, examples: dict[str, tuple[Any, Any]]) -> str:
 
 def captured() -> dict[str, tuple[Any, Any]]:
     """Return an example of each method, in the order of the table."""
-    sys.path.append(str(ROOT / "tests"))
-    from ana import examples  # noqa: PLC0415 - what only the examples need
+    sys.path.append(str(ROOT / "tests" / "support"))
+    from example_home import examples  # noqa: PLC0415 - what only the examples need
 
     with tempfile.TemporaryDirectory() as folder:
         found = examples(Path(folder, "home"))

@@ -17,7 +17,7 @@ from pg8000.native import identifier
 from codex_checkpoints.storage.remote.postgres import PostgresHistoryStore
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "tests"))
+sys.path.append(str(ROOT / "tests" / "support"))
 
 from postgres_server import ADMIN, PostgresServer, programs, running  # noqa: E402
 

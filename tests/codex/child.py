@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Self, TypeVar
 
-import python
+import forked_python
 
 T = TypeVar("T")
 
@@ -61,7 +61,7 @@ class Child:
     ) -> None:
         self.log = log
         with log.open("ab") as errors:
-            self._process = python.Popen(
+            self._process = forked_python.Popen(
                 command,
                 cwd=cwd,
                 env=environment,

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-import python
+import forked_python
 from codex.child import Child, clean_environment
 from codex.codex_cli import AppServer, CodexHome
 from codex.scripted_model import Json
@@ -34,7 +34,7 @@ def environment(home: CodexHome) -> dict[str, str]:
 
 def run(home: CodexHome, *arguments: str) -> bytes:
     """Run a command to its good end; what it printed."""
-    done = python.run(
+    done = forked_python.run(
         product(*arguments),
         cwd=home.root,
         env=environment(home),

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import rollouts as r
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.timeline import SAVED, Timeline, TimelineTurn, merged
-from generated import damaged, sessions
-from reading import read_with
+from derived_state import read_with
+from generated_rollouts import damaged, sessions
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*/rollout.jsonl"))
 FORMS: list[r.Form] = ["paginated", "legacy"]

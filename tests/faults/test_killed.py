@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from fault_steps import again, killed_at_each_step
 from homes import WAIT, Home, chat, eventually, following, more, thread
-from killing import again, killed_at_each_step
 from rollouts import patch, rollout, session, turn, user
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")

@@ -6,8 +6,8 @@ from pathlib import Path
 import orjson
 import pytest
 
+from fault_steps import again, killed_at_each_step
 from homes import Home, chat, thread
-from killing import again, killed_at_each_step
 from rollouts import rollout, session, user
 
 RENAME = """

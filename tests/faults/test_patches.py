@@ -18,8 +18,8 @@ from attrs import evolve
 
 from codex_checkpoints.storage.contract import Patch, StorageFailed, ThreadQuery
 from codex_checkpoints.storage.local import LocalThreadStore
+from fault_steps import again, killed_at_each_step
 from homes import Home, chat, thread, without_rights
-from killing import again, killed_at_each_step
 from rollouts import rollout, session, turn, user
 from stores import AT
 

@@ -25,8 +25,8 @@ from codex_checkpoints.service.compaction.install import Undoing
 from codex_checkpoints.service.compaction.request import CompactionRequest
 from codex_checkpoints.service.history.resumed_history import Histories
 from codex_checkpoints.storage.records import MARKERS
+from fault_steps import How, again, killed_at_each_step
 from homes import Home, refusal, thread
-from killing import How, again, killed_at_each_step
 from restores import put
 from updates import fact
 

@@ -19,8 +19,8 @@ from codex_checkpoints.storage import locks, writer
 from codex_checkpoints.storage.contract import Conflict, HistoryItem, StorageFailed
 from codex_checkpoints.storage.rollout_file import line_of
 from disks import fill, make_read_only
+from fault_steps import again, killed_at_each_step
 from homes import Home, chat, thread
-from killing import again, killed_at_each_step
 
 if sys.version_info >= (3, 14):
     from compression import zstd

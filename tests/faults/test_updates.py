@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-import python
+import forked_python
 from codex_checkpoints.assembly import Assembly
 from codex_checkpoints.service.notes import Notes
 from disks import fill
+from fault_steps import again, killed_at_each_step
 from homes import WAIT, Home, chat, snapshot, thread
-from killing import again, killed_at_each_step
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills and mounts as POSIX does")
 
@@ -89,7 +89,7 @@ def test_a_writer_that_is_killed_leaves_all_or_nothing_and_the_next_goes_on(
 
 
 def test_a_writer_waits_for_the_one_before_it(home: Home, tmp_path: Path):
-    holder = python.Popen(
+    holder = forked_python.Popen(
         [sys.executable, "-c", HOLD, str(home.state), thread(1)],
         env=home.environment(),
         stdin=subprocess.PIPE,

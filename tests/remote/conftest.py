@@ -10,8 +10,8 @@ import pytest
 from codex_checkpoints.storage.remote.contract import HistoryStore
 from codex_checkpoints.storage.remote.folder import FolderHistoryStore
 from codex_checkpoints.storage.remote.memory import MemoryHistoryStore
-from machines import Machines
 from postgres_server import ADMIN, PostgresServer, Team, programs, running
+from two_machines import Machines
 
 _numbers = itertools.count(1)
 

@@ -23,9 +23,9 @@ from codex_checkpoints.storage.remote.contract import (
 )
 from codex_checkpoints.storage.remote.folder import FORMAT_FILE, FolderHistoryStore
 from disks import fill, make_read_only, mounted
+from fault_steps import again, killed_at_each_step
 from homes import snapshot, thread
-from killing import again, killed_at_each_step
-from machines import Machines, read, segments
+from two_machines import Machines, read, segments
 
 SESSION = thread(1)
 DATA = b"".join(b'{"line":%d}\n' % number for number in range(300))

@@ -22,8 +22,8 @@ from codex_checkpoints.storage.remote.contract import (
 )
 from codex_checkpoints.storage.remote.memory import MemoryHistoryStore
 from homes import WAIT, eventually, go_on, refusal, thread
-from machines import Machines, history, pushed, read, segments
 from rollouts import turn, user
+from two_machines import Machines, history, pushed, read, segments
 
 Json = dict[str, Any]
 

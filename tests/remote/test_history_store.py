@@ -21,7 +21,7 @@ from codex_checkpoints.storage.remote.contract import (
 from codex_checkpoints.storage.remote.folder import FolderHistoryStore
 from codex_checkpoints.storage.remote.memory import MemoryHistoryStore
 from codex_checkpoints.storage.remote.packing import SegmentStream, unpacked
-from machines import segments
+from two_machines import segments
 
 SESSION = "01a1f865-0000-7000-8000-000000000001"
 

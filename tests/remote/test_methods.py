@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from homes import go_on, thread
-from machines import Machines
 from peer import Peer
-from planted import TOKEN
+from planted_secrets import TOKEN
 from rollouts import shell, turn, user
+from two_machines import Machines
 
 Json = dict[str, Any]
 

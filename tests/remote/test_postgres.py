@@ -27,8 +27,8 @@ from codex_checkpoints.storage.remote.contract import (
     Told,
 )
 from codex_checkpoints.storage.remote.postgres import PostgresHistoryStore
-from machines import segments
 from postgres_server import ADMIN, Team
+from two_machines import segments
 
 SESSION = "01a1f865-0000-7000-8000-000000000001"
 TABLES = ("session", "rollout", "segment")

@@ -11,7 +11,6 @@ from bookkeeping import faults
 from codex_checkpoints.storage.remote.contract import SessionRow
 from codex_checkpoints.storage.remote.folder import FolderHistoryStore
 from homes import Home, thread
-from machines import Machines, segments
 from rollouts import (
     Form,
     assistant,
@@ -26,6 +25,7 @@ from rollouts import (
     turn_context,
     user,
 )
+from two_machines import Machines, segments
 
 Json = dict[str, Any]
 

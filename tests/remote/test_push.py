@@ -11,9 +11,9 @@ from codex_checkpoints.storage.remote.contract import (
     HistoryStore,
 )
 from homes import on_a_terminal, thread
-from machines import Machines, history, pushed, read
-from planted import TOKEN, everything
+from planted_secrets import TOKEN, everything
 from rollouts import Form, assistant, based_on, rollout, session, shell, turn, user
+from two_machines import Machines, history, pushed, read
 
 Json = dict[str, Any]
 

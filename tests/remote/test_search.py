@@ -14,9 +14,8 @@ from codex_checkpoints.storage.remote.folder import FolderHistoryStore
 from codex_checkpoints.storage.remote.memory import MemoryHistoryStore
 from codex_checkpoints.storage.remote.migrations import FIRST
 from homes import go_on, thread
-from machines import Machines, pushed
 from peer import Peer
-from planted import TOKEN, everything
+from planted_secrets import TOKEN, everything
 from postgres_server import ADMIN, Team
 from rollouts import (
     Form,
@@ -30,6 +29,7 @@ from rollouts import (
     turn,
     user,
 )
+from two_machines import Machines, pushed
 
 Json = dict[str, Any]
 

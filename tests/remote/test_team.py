@@ -7,9 +7,9 @@ import pytest
 from codex_checkpoints.storage.remote.contract import Segment
 from codex_checkpoints.storage.remote.packing import unpacked
 from homes import Home, thread
-from machines import Machines
-from planted import TOKEN, everything
+from planted_secrets import TOKEN, everything
 from postgres_server import ADMIN, Team
+from two_machines import Machines
 
 
 @pytest.fixture

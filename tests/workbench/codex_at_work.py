@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # tests/
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from codex.codex_cli import AppServer, CodexHome
 from codex.scripted_model import ScriptedModel

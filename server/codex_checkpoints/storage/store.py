@@ -2,7 +2,7 @@
 
 A store finds its rollouts and changes one at a time.  This module decides which rollout is current,
 which threads fit a query, and which is refused.  `local` and `memory` say where the bytes are;
-tests/threads/test_contract.py tests both.
+tests/storage/test_contract.py tests both.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from codex_checkpoints.core.compaction.handoff import (
     is_empty,
     shows,
 )
-from compactions import CHECKPOINT, text_of
+from history_items import CHECKPOINT, text_of
 
 TEXT = """\
 [HOW TO USE SESSION_CHECKPOINT v1]

@@ -5,7 +5,7 @@ import pytest
 from codex_checkpoints.core.compaction.handoff import handoff
 from codex_checkpoints.core.compaction.records import Placement
 from codex_checkpoints.core.compaction.replacement import STANDING_CONTEXT, place
-from compactions import ENVIRONMENT, SUMMARY, Item, compaction, user
+from history_items import ENVIRONMENT, SUMMARY, Item, compaction, user
 
 CONTEXT = [user(ENVIRONMENT)]
 HANDOFF = handoff("[SESSION_CHECKPOINT v1]\n")

@@ -27,7 +27,7 @@ from codex_checkpoints.core.compaction.records import (
     to_value,
 )
 from codex_checkpoints.core.compaction.replacement import Replacement, Terms, build
-from compactions import CHECKPOINT, LONG_ANSWER, image, output, pasts, user, with_parts
+from history_items import CHECKPOINT, LONG_ANSWER, image, output, pasts, user, with_parts
 
 AT = "2026-11-20T10:00:00.000Z"
 BEFORE, AFTER = Chain("a", None, "a", 0), Chain("b", "b", "c", 1)

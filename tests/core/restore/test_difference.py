@@ -16,7 +16,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Task,
 )
 from codex_checkpoints.core.restore.records import difference
-from restoring import EMPTY
+from restore_values import EMPTY
 from updates import V1, V2
 
 EVIDENCE = Evidence("user", "u1")

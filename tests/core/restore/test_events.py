@@ -10,7 +10,7 @@ from codex_checkpoints.core.restore.events import (
     line_of,
 )
 from codex_checkpoints.core.restore.pack_items import TurnSource
-from restoring import BRANCH, RESTORED, SOURCE
+from restore_values import BRANCH, RESTORED, SOURCE
 
 HARD = Operation("op1", BRANCH, SOURCE, "m1", TurnSource(SOURCE, "t1"), "hard", "ana", None)
 SOFT = evolve(HARD, restore_mode="soft")

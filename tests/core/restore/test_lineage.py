@@ -22,7 +22,7 @@ from codex_checkpoints.core.restore.lineage import (
 from codex_checkpoints.core.restore.pack import state_pack
 from codex_checkpoints.core.restore.pack_items import Ancestor, LinkKind, Parent, TurnSource
 from codex_checkpoints.core.restore.records import Restore
-from restoring import ORIGIN, RESTORED, carried, recorded
+from restore_values import ORIGIN, RESTORED, carried, recorded
 
 
 def link(child: str, parent: str, kind: LinkKind = "restore", at: str | None = None) -> Link:

@@ -20,8 +20,8 @@ from codex_checkpoints.core.restore.markers import (
     renamed,
     unpinned,
 )
-from reading import read
-from restoring import BRANCH, MADE, SOURCE
+from derived_state import read
+from restore_values import BRANCH, MADE, SOURCE
 
 
 def marker(

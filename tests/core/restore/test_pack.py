@@ -45,7 +45,7 @@ from codex_checkpoints.core.restore.references import (
     ModeChange,
     References,
 )
-from restoring import EMPTY, ORIGIN, SOURCE, carried, sections_in
+from restore_values import EMPTY, ORIGIN, SOURCE, carried, sections_in
 from updates import V1, V2
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -50,7 +50,7 @@ from codex_checkpoints.core.restore.references import (
     References,
     SystemArtifact,
 )
-from restoring import EMPTY, MADE, ORIGIN, RESTORED, SOURCE, carried, recorded
+from restore_values import EMPTY, MADE, ORIGIN, RESTORED, SOURCE, carried, recorded
 from updates import V1, V2
 
 FULL = carried(

@@ -1,0 +1,333 @@
+"""What counts as a line, which number it has, and what becomes of one that cannot be read."""
+
+import json
+
+import pytest
+
+from derived_state import OFFERED, artifacts, checkpoint, read, task
+from rollouts import (
+    Form,
+    assistant,
+    blank,
+    call,
+    complete,
+    event,
+    injected,
+    item,
+    mcp,
+    output,
+    patch,
+    raw,
+    reasoning,
+    record,
+    rollout,
+    session,
+    several,
+    shell,
+    started,
+    to_line,
+    torn,
+    turn,
+    turn_context,
+    user,
+)
+
+LONG = 100_000
+HEAD = rollout(session())
+
+
+def numbered(*ordinals: object) -> bytes:
+    """A head without ordinal, and a line of unknown kind for each of these; None has none."""
+    lines = [HEAD.replace(b'"ordinal":0,', b"")]
+    for ordinal in ordinals:
+        known = {} if ordinal is None else {"ordinal": ordinal}
+        lines.append(to_line({"timestamp": "x", **known, "type": "new", "payload": {}}))
+    return b"".join(lines)
+
+
+# --- numbers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ordinals", "seq"),
+    [
+        ([], -1),
+        ([None], -1),
+        ([0, 1, 2], 2),
+        ([0, 1, 7], 7),
+        ([5, 3, 4], 5),
+        ([4, None], 4),
+        ([None, 4], 4),
+        ([3, -1], 3),
+        ([3, 4.0, "4", True, [4]], 3),
+        ([2**53 - 1], 2**53 - 1),
+    ],
+)
+def test_with_ordinals_the_number_is_the_highest_one_so_far(ordinals: list[object], seq: int):
+    assert read(numbered(*ordinals)).seq == seq
+
+
+def test_without_ordinals_every_line_that_is_not_blank_has_a_number():
+    odd = (raw(b"not json\n"), raw(b"[]\n"), raw(b"\xff\n"), record("new", {}))
+    data = rollout(session("legacy"), blank(), user("hello"), blank(b" \t\r"), *odd, blank())
+
+    assert read(data).seq == 1 + 2 + 3 + 1
+
+
+def test_before_the_first_line_the_number_is_zero():
+    assert [read(data).seq for data in (b"", b"\n \n\r\n")] == [0, 0]
+    assert checkpoint(b"").task is None
+
+
+def test_an_envelope_without_an_object_inside_still_has_its_number():
+    for payload in (b"", b',"payload":null', b',"payload":[1]', b',"payload":"x"'):
+        line = b'{"timestamp":"2026-11-20T10:00:00.000Z","ordinal":9,"type":"beat"' + payload
+
+        assert read(HEAD + line + b"}\n").seq == 9
+
+
+def test_the_first_head_counts_and_later_ones_are_somebody_elses():
+    data = rollout(
+        session(cwd="/home/ana/shop"),
+        session(thread="01a1f865-0000-7000-8000-0000000000bb", cwd="/home/ana/other"),
+        patch(add="/home/ana/shop/a.py"),
+    )
+
+    state = read(data).state
+    assert state.head is not None
+    assert state.head.session_id == "01a1f865-0000-7000-8000-000000000001"
+    assert set(artifacts(data)) == {"a.py"}
+
+
+# --- where a line ends ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wall", ["\u2028", "\u2029", "\x85", "\x7f", "\ufeff", "\u00a0"])
+def test_a_line_ends_at_a_line_feed_alone(wall: str):
+    data = rollout(session(), user(f"a{wall}b"))
+
+    assert data.count(b"\n") == 3
+    assert read(data).seq == 2
+    assert task(data) is not None
+
+
+@pytest.mark.parametrize("end", [b"\r\n", b" \n", b"\t\r\n"], ids=repr)
+@pytest.mark.parametrize("form", ["paginated", "legacy"])
+@pytest.mark.parametrize("length", [10, LONG])
+def test_white_space_behind_an_object_changes_nothing(end: bytes, form: Form, length: int):
+    text = "x" * length
+    steps = (user(text), reasoning(text), shell("ls", text), mcp("docs", "find", text), blank())
+    data = rollout(session(form), *steps)
+
+    plain, spaced = read(data), read(data.replace(b"\n", end))
+
+    assert (spaced.seq, spaced.scale.skipped) == (plain.seq, {})
+    assert spaced.checkpoint((), {}) == plain.checkpoint((), {})
+
+
+def test_a_last_line_counts_as_soon_as_it_is_whole():
+    before = rollout(session(), user("first"))
+    last = rollout(session(), user("first"), item("UserMessage", id="u9", content=[TEXT]))
+    line = last[len(before) : -1]
+
+    for cut in (*(line[:length] for length in range(len(line))), line + b"}\n", line + b" more\n"):
+        assert task(before + cut) == ("first", "u1")
+        assert read(before + cut).seq == 2
+    for end in (b"", b"\r", b"\n", b"\r\n", b" "):
+        assert task(before + line + end) == ("last", "u9")
+        assert read(before + line + end).seq == 3
+
+
+TEXT = {"type": "text", "text": "last"}
+
+
+def test_a_mark_at_the_beginning_of_the_file_is_no_part_of_its_first_line():
+    for data in (rollout(session(), user("hello")), rollout(session("bare"), user("hello")), HEAD):
+        for end in (b"", b"\n"):
+            marked = read(b"\xef\xbb\xbf" + data[:-1] + end)
+
+            assert marked.seq == read(data).seq
+            assert marked.state.head == read(data).state.head
+
+
+# --- lines that cannot be read -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"no json", "not_json"),
+        (b'{"a":1', "not_json"),
+        (b"\x00\x00", "zero_bytes"),
+        (b'{"a":NaN}', "not_json"),
+        (b'"text"', "not_object"),
+        (b"[{}]", "not_object"),
+        (b"null", "not_object"),
+        (b'{"a":"\xff"}', "not_utf8"),
+        (b'{"timestamp":"x","ordinal":7,"type":"new","payload":{}}', "unknown_type"),
+        (
+            b'{"timestamp":"x","ordinal":7,"type":"event_msg","payload":{"type":"a"}}',
+            "unknown_type",
+        ),
+        (b'{"timestamp":"x","type":"turn_context","payload":{}}', "no_ordinal"),
+        (b'{"timestamp":"x","ordinal":1,"type":"turn_context","payload":{}}', "repeated_ordinal"),
+    ],
+)
+def test_a_line_that_gives_nothing_is_passed_over_and_counted(line: bytes, reason: str):
+    data = rollout(session(), user("before"), raw(line + b"\n"), user("after"))
+
+    assert read(data).scale.skipped.get(reason) == 1
+    assert task(data) == ("after", "u2")
+
+
+def test_a_torn_line_and_then_its_repeat_are_one():
+    """A line was torn, ended by a line feed, and written again whole (upstream #24425)."""
+    patched = item("FileChange", id="c1", status="completed", changes={"/home/ana/shop/a.py": {}})
+
+    for lose in range(1, 150):
+        data = rollout(session(), user("x"), torn(patched, lose), patched)
+
+        assert read(data).seq == 3
+        assert artifacts(data) == {"a.py": ("file", 3)}
+
+
+@pytest.mark.parametrize("lose", [1, 2, 3, 20])
+def test_a_torn_line_gives_nothing_even_where_its_end_looks_whole(lose: int):
+    legacy = rollout(
+        session("legacy"),
+        user("x"),
+        torn(turn_context("/elsewhere"), lose),
+        call("exec_command", {"cmd": "cat a.py"}, "c1"),
+        torn(output("c1", '{"a":{"b":{"c":{}}}}'), lose),
+        *(call("exec_command", {"cmd": "cat b.py"}, "c2"), output("c2", "")),
+        output("c1", "again"),
+    )
+    paginated = rollout(
+        session(),
+        user("x"),
+        torn(turn_context("/elsewhere"), lose),
+        torn(shell("ls", "}"), lose),
+        item("FileChange", id="c1", status="completed", changes={"a.py": {}}),
+    )
+
+    assert artifacts(legacy) == {"a.py": ("file", 9), "b.py": ("file", 8)}
+    assert artifacts(paginated) == {"ls": ("command", 4), "a.py": ("file", 5)}
+
+
+@pytest.mark.parametrize("length", [10, LONG])
+def test_a_last_line_that_cannot_be_read_moves_no_number(length: int):
+    good = rollout(session(), user("x"))
+    bad = rollout(session(), user("x"), reasoning("y" * length)).replace(b"yyy", b"\xff", 1)
+
+    assert read(good).seq == 2
+    for tail in (b"", b'{"timest', b"\n", b"x" * LONG):
+        assert read(bad + tail).seq == 2
+        assert read(bad + tail, pieces=[len(bad), len(bad) + 4]).seq == 2
+
+
+@pytest.mark.parametrize("lose", [1, 2, 9])
+@pytest.mark.parametrize("length", [10, LONG])
+def test_the_number_of_a_torn_line_is_that_of_the_next_one(length: int, lose: int):
+    """Codex counts on from the last line that it can read."""
+    torn_off = rollout(session(), user("x"), torn(reasoning("y" * length), lose))
+    again = rollout(session(), user("x"), torn(reasoning("y" * length), lose), reasoning("z"))
+
+    assert read(torn_off).seq == 2
+    for end in (b"", b"\n", b"\n\n", b" \n"):
+        assert read(torn_off + end).seq == 2
+        assert read(again[:-1] + end).seq == 3
+
+
+def test_half_a_surrogate_pair_is_a_replacement_character_and_a_nul_a_space():
+    data = rollout(session(), user("a \ud83d b", "\ude00", "\ud83d\ude00", "c\x00d"))
+
+    assert b"\\ud83d" in data
+    assert task(data) == ("a \ufffd b \ufffd 😀 c d", "u1")
+
+
+# --- long lines ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("around", [-1, 0, 1])
+def test_a_line_may_be_as_long_as_what_is_offered_at_a_time(around: int):
+    for step, ref in ((user, "u2"), (reasoning, "u1")):
+        padding = "y" * (OFFERED - len(rollout(session(), step(""))) + around)
+        data = rollout(session(), step(padding), complete(), user("what comes after it all"))
+
+        assert task(data) == ("what comes after it all", ref)
+
+
+def test_a_long_line_counts_like_a_short_one():
+    text = "word " * LONG
+    said = (user(text), reasoning(text), shell("ls", text), mcp("docs", "find", text))
+    data = rollout(session(), started(), *said, assistant(text), complete())
+
+    replay = read(data)
+
+    assert (replay.seq, replay.scale.skipped) == (data.count(b"\n") - 1, {})
+    assert task(data) == (("word " * 32)[:159] + "…", "u1")
+    assert artifacts(data) == {"ls": ("command", 6), "docs.find/c2": ("tool_output", 9)}
+    assert replay.checkpoint((), {}).artifacts["docs.find/c2"].hash is not None
+
+
+def test_a_needed_line_loses_its_images_and_keeps_its_words():
+    blob = "data:image/png;base64," + "iVBORw0KGgo" * 1_000_000
+    content = [TEXT, {"type": "image", "image_url": blob}]
+    data = rollout(session(), item("UserMessage", id="u1", content=content), complete())
+
+    assert (read(data).seq, read(data).scale.skipped) == (2, {})
+    assert task(data) == ("last", "u1")
+
+
+def test_a_text_that_lost_a_part_has_no_hash():
+    text = "a word, then " + "QUJD" * 2_000_000
+    answered = (call("mcp__docs__find", {}, "c1"), output("c1", text))
+
+    for data in (
+        rollout(session(), mcp("docs", "find", text)),
+        rollout(session("legacy"), *answered),
+    ):
+        (found,) = checkpoint(data).artifacts.values()
+        assert (found.uri, found.hash) == ("docs.find/c1", None)
+
+
+def test_a_needed_line_that_stays_too_long_is_given_up_and_counted():
+    data = rollout(session(), user("before"), user("word " * 7_000_000), user("after", ref="u9"))
+
+    replay = read(data)
+
+    assert replay.scale.skipped == {"too_long": 1}
+    assert replay.seq == 6
+    assert task(data) == ("after", "u9")
+
+
+# --- forms ---------------------------------------------------------------------------------------
+
+
+def test_keys_may_stand_in_any_order():
+    line = {"payload": {"message": "hello", "type": "user_message"}, "type": "event_msg"}
+    data = rollout(session("legacy"), raw(json.dumps(line | {"timestamp": "x"}).encode() + b"\n"))
+
+    assert task(data) == ("hello", "seq:2")
+
+
+def test_a_key_that_stands_twice_counts_as_json_has_it():
+    """Neither Codex nor a person writes this; both readers must still agree."""
+    twice = raw(
+        b'{"timestamp":"2026-11-20T10:00:09.000Z","ordinal":1,"type":"turn_context",'
+        b'"payload":{"cwd":"/one","cwd":"/home/ana/shop/two","model":"m"}}\n'
+    )
+    seen = several(
+        lambda writer: writer.record("new", {}), item("ImageView", id="c1", path="a.png")
+    )
+
+    assert set(artifacts(rollout(session(), twice, seen))) == {"two/a.png"}
+
+
+def test_an_unknown_kind_of_line_is_counted_whatever_its_text_says():
+    new = record("new", {"type": "user_message", "message": "no"})
+    steps = (turn(user("hello")), new, event("new", message="no"), injected("no", role="robot"))
+    data = rollout(session("legacy"), *steps)
+
+    assert task(data) == ("hello", "seq:4")
+    assert read(data).scale.skipped == {"unknown_type": 2}

@@ -1,0 +1,200 @@
+"""What leaves of a line: no secret, no image, nothing that only one account can read (TEA-1)."""
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from codex_checkpoints.core.checkpoint.redaction import MARK, may_hold_secret
+from codex_checkpoints.core.portable.redacted_lines import IMAGE, LineRedactor
+from planted_secrets import TOKEN, everything
+
+PASSWORD = "hunter2" + "x9Q"
+PICTURE = "data:image/png;base64," + base64.b64encode(b"pixels" * 40).decode()
+
+
+def line(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def leaving(value: object) -> Any:  # noqa: ANN401 - any JSON value
+    return json.loads(LineRedactor().redacted(line(value)))
+
+
+def item(kind: str, **fields: object) -> dict[str, object]:
+    payload = {"type": kind, **fields}
+    return {"timestamp": "t", "ordinal": 7, "type": "response_item", "payload": payload}
+
+
+QUIET = {"type": "token_count", "info": None, "rate_limits": None}
+
+
+def test_a_line_without_anything_to_redact_leaves_byte_for_byte() -> None:
+    data = b'{"timestamp":"t","type":"event_msg","payload":{"type":"note","n":1,"x":"plain"}}'
+
+    assert LineRedactor().redacted(data) == data
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        pytest.param({"text": f"use {TOKEN} now"}, id="a key in a text"),
+        pytest.param({"text": f'export API_KEY="{PASSWORD}"'}, id="an assignment in a text"),
+        pytest.param({"arguments": json.dumps({"password": PASSWORD})}, id="JSON in a text"),
+        pytest.param({"env": {"DB_PASSWORD": PASSWORD}}, id="a key beside a value"),
+        pytest.param({"env": [{"name": "API_TOKEN", "value": PASSWORD}]}, id="a name and a value"),
+        pytest.param({"command": ["deploy", "--token", PASSWORD]}, id="words of a command"),
+        pytest.param({"command": ["mysql", f"-p{PASSWORD}"]}, id="an option of a program"),
+        pytest.param({"changes": {f"/ana/{TOKEN}.txt": {"add": "x"}}}, id="a key of an object"),
+        pytest.param({"url": f"https://ana:{PASSWORD}@example.com/x"}, id="a password in a URL"),
+        pytest.param({"text": f"a\ncurl -u ana:{PASSWORD} x"}, id="after a line break"),
+        pytest.param({"a": [[{"b": [f"token={TOKEN}"]}]]}, id="deep inside"),
+    ],
+)
+def test_a_secret_leaves_in_no_form(payload: dict[str, object]) -> None:
+    value = {"timestamp": "t", "type": "event_msg", "payload": {"type": "x", **payload}}
+    redactor = LineRedactor()
+
+    found = redactor.redacted(line(value))
+
+    assert PASSWORD.encode() not in found
+    assert TOKEN.encode() not in found
+    assert MARK.encode() in found
+    assert len(redactor.secrets) == 1
+    json.loads(found)
+
+
+def test_escapes_hide_no_secret() -> None:
+    hidden = "".join(f"\\u{ord(letter):04x}" for letter in TOKEN)
+    data = b'{"type":"event_msg","payload":{"text":"%s"}}' % hidden.encode()
+
+    assert TOKEN not in json.loads(LineRedactor().redacted(data))["payload"]["text"]
+
+
+def test_a_key_that_stands_twice_hides_no_secret() -> None:
+    data = b'{"type":"event_msg","payload":{"text":"%s","text":"plain"}}' % TOKEN.encode()
+
+    assert TOKEN.encode() not in LineRedactor().redacted(data)
+
+
+def test_the_quick_look_misses_nothing_in_json() -> None:
+    """Every text with a secret is noticed as it is written in a line."""
+    texts = [TOKEN, f"x\ncurl -u a:{PASSWORD} y", f'"password": "{PASSWORD}"', f"\\npm_{'a1' * 20}"]
+    for text in texts:
+        assert may_hold_secret(json.dumps({"text": text}, ensure_ascii=False)), text
+
+
+def test_ids_beside_a_secret_word_stay() -> None:
+    call = "call_" + "aB3" * 12
+    value = item("function_call", name="read_token", call_id=call, id=call, arguments="{}")
+
+    assert leaving(value) == value
+
+
+def test_reasoning_that_only_one_account_can_read_becomes_a_quiet_record() -> None:
+    redactor = LineRedactor()
+    kept = item("reasoning", summary=[], encrypted_content=None)
+
+    found = json.loads(redactor.redacted(line(item("reasoning", encrypted_content="gAAAA"))))
+
+    assert found == {"timestamp": "t", "ordinal": 7, "type": "event_msg", "payload": QUIET}
+    assert redactor.left_out == {"encrypted": 1}
+    assert not redactor.lost_summary
+    assert leaving(kept)["payload"] == {"type": "reasoning", "summary": []}
+
+
+def test_an_encrypted_summary_is_dropped_from_a_compaction_and_reported() -> None:
+    redactor = LineRedactor()
+    user_item = {"type": "message", "role": "user", "content": "hello"}
+    summary = {"type": "compaction", "encrypted_content": "gAAAA"}
+    value = {"type": "compacted", "payload": {"replacement_history": [user_item, summary]}}
+
+    found = json.loads(redactor.redacted(line(value)))
+
+    assert found["payload"]["replacement_history"] == [user_item]
+    assert redactor.lost_summary
+
+    redactor.redacted(line({"type": "compacted", "payload": {"replacement_history": [user_item]}}))
+    assert not redactor.lost_summary, "the newest compaction counts"
+
+
+@pytest.mark.parametrize(
+    ("part", "left"),
+    [
+        ({"type": "input_image", "image_url": PICTURE}, {"type": "input_text", "text": IMAGE}),
+        ({"type": "image", "data": "AAAA", "mimeType": "x"}, {"type": "text", "text": IMAGE}),
+        ({"type": "image", "image_url": PICTURE}, {"type": "text", "text": IMAGE}),
+        ({"text": f"![]({PICTURE})"}, {"text": f"![]({IMAGE})"}),
+    ],
+)
+def test_an_image_is_left_out(part: object, left: object) -> None:
+    redactor = LineRedactor()
+
+    found = json.loads(redactor.redacted(line({"type": "x", "payload": {"content": [part]}})))
+
+    assert found["payload"]["content"] == [left]
+    assert redactor.left_out == {"images": 1}
+
+
+def test_images_in_a_list_are_left_out() -> None:
+    value = {"type": "event_msg", "payload": {"type": "user_message", "images": [PICTURE, PICTURE]}}
+
+    assert leaving(value)["payload"]["images"] == []
+
+
+def test_a_repository_has_no_user_in_its_address() -> None:
+    git = {"repository_url": "https://ana@example.com/shop.git", "branch": "main"}
+    value = {"type": "session_meta", "payload": {"id": "s", "git": git}}
+
+    assert leaving(value)["payload"]["git"] == git | {
+        "repository_url": "https://example.com/shop.git"
+    }
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"{broken", b"\xff\xfe", b"[1]", b'{"a":' * 900 + b"1" + b"}" * 900, b"{\x00}"],
+    ids=["no JSON", "no UTF-8", "no object", "too deep", "zero bytes"],
+)
+def test_a_line_that_cannot_be_read_never_leaves(data: bytes) -> None:
+    redactor = LineRedactor()
+
+    assert json.loads(redactor.redacted(data)) == {"type": "event_msg", "payload": QUIET}
+    assert redactor.left_out == {"unreadable": 1}
+
+
+def test_the_longest_texts_are_shown_once_each_and_redacted() -> None:
+    redactor = LineRedactor()
+    for number in range(30):
+        text = f"{number:02} {TOKEN} " + "x" * (100 + number)
+        redactor.redacted(line({"type": "x", "payload": {"a": text, "b": text}}))
+    redactor.redacted(line({"type": "x", "payload": {"a": "short"}}))
+
+    longest = redactor.longest
+    assert [each.line for each in longest] == list(range(30, 20, -1))
+    assert all(TOKEN not in each.beginning for each in longest)
+    assert [each.chars for each in longest] == sorted((e.chars for e in longest), reverse=True)
+
+
+def test_lines_before_it_do_not_change_a_line() -> None:
+    """The hashes of a pushed history rest on that: the quick way and the whole way agree."""
+    lines = everything(TOKEN).splitlines()
+    seasoned = LineRedactor()
+    for _ in range(2):
+        for each in lines:
+            seasoned.redacted(each)
+
+    for each in lines:
+        assert seasoned.redacted(each) == LineRedactor().redacted(each)
+
+
+def test_no_kind_of_record_lets_a_secret_out() -> None:
+    redactor = LineRedactor()
+
+    found = b"\n".join(map(redactor.redacted, everything(TOKEN).splitlines()))
+
+    assert TOKEN.encode() not in found
+    assert b"gAAAA" not in found
+    assert found.count(b"\n") + 1 == len(everything(TOKEN).splitlines()) == redactor.lines
+    assert set(redactor.kinds) == {"github", "url_password"}

@@ -1,0 +1,66 @@
+"""What `make run` shows to whoever has no sessions: all of it can be read, and nothing is asked."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Path:
+    """Make the demo; its CODEX_HOME."""
+    home = tmp_path / "codex_home"
+    program = ROOT / "tools" / "demo.py"
+    subprocess.run([sys.executable, program, home, tmp_path / "pricelist"], check=True)
+    return home
+
+
+def ask(home: Path, *arguments: str) -> str:
+    """Ask the command line; what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-m", "codex_checkpoints", *arguments, "--codex-home", home, "--json"],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "server"), "PYTHONUTF8": "1"},
+        check=True,
+        capture_output=True,
+        encoding="utf-8",
+    )
+    return done.stdout
+
+
+def test_the_demo_is_read_without_a_finding_and_holds_one_of_each_kind(demo: Path) -> None:
+    report: dict[str, Any] = json.loads(ask(demo, "doctor"))
+    sessions: list[dict[str, Any]] = json.loads(ask(demo, "sessions"))
+
+    assert (report["sessions"], report["findings"]) == (6, [])
+    working = sessions[0]
+    assert working["suspectFacts"] == 1
+    assert [each["parentSession"] for each in sessions].count(working["sessionId"]) == 1
+    assert (working["turns"], working["markers"], working["branches"]) == (40, 1, 1)
+    assert sorted(each["compactions"] for each in sessions) == [0, 0, 0, 1, 1, 2]
+    assert len({each["cwd"] for each in sessions}) == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for VS Code is a shell script")
+def test_vs_code_is_taken_where_it_is(tmp_path: Path) -> None:
+    code, vsix, log = tmp_path / "code", tmp_path / "x.vsix", tmp_path / "log"
+    code.write_text(f"#!/bin/sh\necho \"$*\" >>'{log}'\n")
+    code.chmod(0o755)
+    vsix.touch()
+    session = tmp_path / "home" / "sessions" / "2026" / "11" / "20" / "rollout-a.jsonl"
+    session.parent.mkdir(parents=True)
+    session.write_text(json.dumps({"payload": {"cwd": str(tmp_path)}}) + "\n")
+
+    subprocess.run(
+        [sys.executable, ROOT / "tools" / "run.py", vsix],
+        env={"PATH": str(tmp_path), "CODEX_HOME": str(tmp_path / "home")},
+        check=True,
+        capture_output=True,
+    )
+
+    assert log.read_text() == f"--force --install-extension {vsix}\n{tmp_path}\n"

@@ -1,0 +1,160 @@
+"""The house itself: the floors hold, names are chosen, lists and versions agree."""
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from importlib import metadata
+from pathlib import Path
+
+import orjson
+import pytest
+
+import codex_checkpoints
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "server" / "codex_checkpoints"
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+# A module named after what it contains in general will soon contain everything.
+SAYS_NOTHING = {"utils", "helpers", "common", "manager", "handler", "base", "data", "process"}
+# What neither an import contract nor core/ruff.toml can see: these are never imported.
+REACHES_OUT = {"exec", "eval", "input", "open", "print"}
+DIFFERS_FROM_RUN_TO_RUN = {"hash", "id"}
+
+
+def test_the_import_contracts_hold() -> None:
+    lint = shutil.which("lint-imports", path=str(Path(sys.executable).parent))
+    assert lint is not None, "import-linter is not installed beside this interpreter"
+
+    run = subprocess.run(
+        [lint, "--no-logo", "--no-cache"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "server"), "PYTHONUTF8": "1"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def within_the_package(path: Path) -> str:
+    """Name a file as a test id."""
+    return path.relative_to(PACKAGE).as_posix()
+
+
+@pytest.mark.parametrize("module", sorted(PACKAGE.rglob("*.py")), ids=within_the_package)
+def test_a_module_says_what_it_is_for(module: Path) -> None:
+    assert ast.get_docstring(ast.parse(module.read_bytes())), "no docstring"
+
+
+@pytest.mark.parametrize("module", sorted(PACKAGE.glob("core/**/*.py")), ids=within_the_package)
+def test_a_core_module_uses_no_builtin_that_is_not_pure(module: Path) -> None:
+    nodes = ast.walk(ast.parse(module.read_bytes()))
+    read = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+    assert read & (REACHES_OUT | DIFFERS_FROM_RUN_TO_RUN) == set()
+
+
+def test_no_module_has_a_name_that_says_nothing() -> None:
+    modules = [path for top in ("server", "tests", "bench") for path in (ROOT / top).rglob("*.py")]
+    rooms = {room for path in modules for room in (path, *path.parents) if ROOT in room.parents}
+
+    assert [room for room in rooms if {room.stem, room.stem.removesuffix("s")} & SAYS_NOTHING] == []
+
+
+def test_the_versions_agree() -> None:
+    version = PYPROJECT["project"]["version"]
+    extension = ROOT / "package.json"
+
+    assert codex_checkpoints.__version__ == version
+    assert metadata.version("codex-checkpoints") == version, "installed anew? make setup"
+    if extension.exists():
+        assert orjson.loads(extension.read_bytes())["version"] == version
+
+
+def pins(name: str) -> dict[str, str]:
+    """Return the lines of a requirement list, each by the name of its package."""
+    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+    return {line.split("==")[0]: line for line in lines if "==" in line}
+
+
+def wanted(dependencies: list[str]) -> set[str]:
+    """Return the names in a list of dependencies, spelt as requirement lists spell them."""
+    names = (re.match(r"[\w.-]+", dependency) for dependency in dependencies)
+    return {re.sub(r"[-_.]+", "-", name[0]).lower() for name in names if name}
+
+
+def test_the_requirement_lists_hold_what_the_project_names() -> None:
+    runtime, dev = pins("requirements.txt"), pins("requirements-dev.txt")
+
+    assert wanted(PYPROJECT["project"]["dependencies"]) <= runtime.keys()
+    assert wanted(PYPROJECT["project"]["optional-dependencies"]["dev"]) <= dev.keys()
+    assert runtime.items() <= dev.items(), "the tests run with other versions than users get"
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+def test_a_requirement_list_names_no_package_index(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+
+    assert "://" not in text
+    assert not re.search(r"^--(?!hash)", text, re.MULTILINE)
+
+
+def test_the_wheel_holds_the_package_alone(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    info = f"codex_checkpoints-{PYPROJECT['project']['version']}.dist-info"
+
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if not name.startswith(f"{info}/")]
+
+    sources = [*PACKAGE.rglob("*.py"), PACKAGE / "py.typed"]
+    assert set(names) == {path.relative_to(PACKAGE.parent).as_posix() for path in sources}
+
+
+@pytest.fixture(scope="module")
+def files_of_the_project(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """List what is, or would be, in the repository; in an unpacked archive as well."""
+    # A repository of our own over this tree: the real one may be absent, or another user's.
+    repository = tmp_path_factory.mktemp("house") / "repository"
+    git = ["git", f"--git-dir={repository}", f"--work-tree={ROOT}"]
+    subprocess.run([*git, "init", "-q"], check=True, capture_output=True)
+    listed = subprocess.run(
+        [*git, "ls-files", "-z", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    names = [os.fsdecode(name) for name in listed.stdout.split(b"\0") if name]
+    assert "pyproject.toml" in names
+    return [ROOT / name for name in names]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        (rb"(?<![A-Za-z0-9_.-])/(?:work|root)/", "a path of one machine"),
+        (rb"\.\./shared", "a folder outside the repository"),
+    ],
+    ids=["path", "folder"],
+)
+def test_no_file_depends_on_where_it_was_written(
+    files_of_the_project: list[Path], pattern: bytes, why: str
+) -> None:
+    found = [
+        f"{path.relative_to(ROOT).as_posix()}:{number}: {why}"
+        for path in files_of_the_project
+        if path.is_file()
+        for number, line in enumerate(path.read_bytes().split(b"\n"), start=1)
+        if re.search(pattern, line)
+    ]
+
+    assert found == []

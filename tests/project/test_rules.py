@@ -1,0 +1,71 @@
+"""The page of rules: every rule that code and tests cite stands on it, with a test that exists."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
+RULE = re.compile(r"\b(?:DSC|JUN|CKP|WIN|STO|AGN|ROL|DIG|RCL|TEA)-\d+\b")
+ROWS = re.findall(r"^\| ([A-Z]{3}-\d+) \| (.+) \| `(.+)` \|$", PAGE, re.MULTILINE)
+HEADINGS = set(re.findall(r"^### (.+)$", PAGE, re.MULTILINE))
+CITING = [
+    path
+    for top in ("server", "tests", "bench", "tools", "extension", "docs")
+    for path in sorted((ROOT / top).rglob("*"))
+    if path.suffix in {".py", ".ts", ".md", ".sh"}
+    and "node_modules" not in path.parts
+    and path != Path(__file__).resolve()
+]
+
+
+def where(path: Path) -> str:
+    """Name a file of the project."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def test_every_rule_that_is_cited_stands_on_the_page():
+    known = {rule for rule, _, _ in ROWS}
+
+    missing = {
+        f"{where(path)}: {rule}"
+        for path in CITING
+        for rule in RULE.findall(path.read_text(encoding="utf-8"))
+        if rule not in known
+    }
+
+    assert not missing, "cited, and not on docs/rules.md"
+
+
+def test_every_heading_that_is_cited_stands_on_the_page():
+    cited = {
+        (where(path), heading)
+        for path in CITING
+        for heading in re.findall(r'\(rules, "(.+?)"\)', path.read_text(encoding="utf-8"))
+    }
+
+    assert {one for one in cited if one[1] not in HEADINGS} == set()
+
+
+def test_a_rule_stands_on_the_page_once():
+    counted = Counter(rule for rule, _, _ in ROWS)
+
+    assert {rule for rule, count in counted.items() if count > 1} == set()
+
+
+@pytest.mark.parametrize("test", sorted({test for _, _, test in ROWS}))
+def test_the_test_that_holds_a_rule_exists(test: str):
+    assert (ROOT / test).is_file()
+
+
+def test_the_tests_that_the_text_names_exist():
+    named = {
+        name
+        for line in PAGE.splitlines()
+        if line.startswith("Held by")
+        for name in re.findall(r"`(.+?)`", line)
+    }
+
+    assert {name for name in named if not (ROOT / name).is_file()} == set()
