@@ -27,6 +27,9 @@ import { warnOfDrift } from "./sessions/drift.ts";
 import { ChangeFeed, Following } from "./sessions/sessionInView.ts";
 import { firstIndex, reportTrouble, StatusBar } from "./sessions/statusBar.ts";
 import { SessionTree } from "./sessions/tree.ts";
+import { teamCommands } from "./team/commands.ts";
+import { RemotePages } from "./team/page.ts";
+import { pushPreviews } from "./team/preview.ts";
 
 let running: Server | null = null;
 
@@ -54,6 +57,8 @@ export function activate(context: vscode.ExtensionContext): void {
   const search = new SearchView(server);
   const restores = restoreTabs(app, context.extensionUri);
   const previews = compactionPreviews(app, context.extensionUri);
+  const pushes = pushPreviews(app, context.extensionUri);
+  const shared = new RemotePages(app, context.extensionUri);
   context.subscriptions.push(
     connections,
     search,
@@ -64,6 +69,8 @@ export function activate(context: vscode.ExtensionContext): void {
     restores.previews,
     restores.reports,
     previews,
+    pushes,
+    shared,
     pages,
     checkpoint,
     new StatusBar(server, following),
@@ -86,6 +93,7 @@ export function activate(context: vscode.ExtensionContext): void {
       }),
       ...restoreCommands(app, restores),
       ...packCommands(app),
+      ...teamCommands(app, shared, pushes),
       ...connectionCommands(app, connections),
     }),
     reportTrouble(server),
@@ -147,12 +155,15 @@ function registered({ extension }: vscode.ExtensionContext, commands: Commands) 
   });
 }
 
-function serverCommands({ server, feed, documents }: App, seeker: Seeker): Commands {
+function serverCommands({ server, feed, tree, documents }: App, seeker: Seeker): Commands {
   return {
     doctor: () => documents.open("doctor", null),
     answerYes: (uri?: vscode.Uri) => documents.answer(uri, true),
     answerNo: (uri?: vscode.Uri) => documents.answer(uri, false),
-    refresh: () => feed.everything(),
+    refresh: () => {
+      feed.everything();
+      tree.remote.refresh();
+    },
     restart: () => server.restart(),
     showLog: () => server.log.show(),
     openSettings: () => openSettings("@ext:codex-checkpoints.codex-checkpoints"),

@@ -140,7 +140,7 @@ test("the tabs of each kind wake the extension, which fills them again", () => {
     (source) => source.match(/(?<=const TYPES = .*)codexCheckpoints\.\w+/gs) ?? [],
   );
 
-  assert.equal(types.length, 4);
+  assert.equal(types.length, 6);
   for (const type of types) {
     assert.ok(manifest.activationEvents.includes(`onWebviewPanel:${type}`), type);
   }

@@ -324,8 +324,8 @@ export class Workbench {
     });
   }
 
-  /** Answer a dialog that asks for a file. */
-  async file(path: string): Promise<void> {
+  /** Answer a dialog that asks for a file or a folder; `button` is its label. */
+  async file(path: string, button = "OK"): Promise<void> {
     const dialog = this.page.locator(".quick-input-widget:visible");
     const input = dialog.locator("input").first();
     // Its own proposal comes when the folder is listed, and would come over ours.
@@ -334,7 +334,7 @@ export class Workbench {
     assert.equal(await input.inputValue(), path);
     // While the dialog still looks at the path it lets a click pass.
     await again(async (timeout) => {
-      await dialog.getByRole("button", { name: "OK" }).click({ timeout });
+      await dialog.getByRole("button", { name: button }).click({ timeout });
       await dialog.waitFor({ state: "hidden", timeout });
     });
   }

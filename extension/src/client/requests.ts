@@ -48,7 +48,7 @@ function factsOf(error: unknown): Readonly<Record<string, unknown>> {
 /** The sentence and the buttons for an error. */
 export function errorWords(error: unknown, canForce = false): RefusalWords {
   return error instanceof ResponseError
-    ? refusalWords(codeOf(error), factsOf(error), canForce)
+    ? refusalWords(codeOf(error), factsOf(error), canForce, error.message)
     : { sentence: error instanceof Error ? error.message : String(error), remedies: [] };
 }
 
@@ -64,17 +64,20 @@ const QUICK_MS = 400;
 /**
  * Send a request; undefined if cancelled, with nothing done.
  *
- * A request that takes longer shows its progress, with a button to cancel it.
+ * A request that takes longer shows its progress, with a button to cancel it; `token` cancels it,
+ * too.
  */
 export async function longRequest<M extends Method>(
   server: Server,
   title: string,
   method: M,
   params: Omit<Asked<M>, "workDoneToken">,
+  token?: vscode.CancellationToken,
 ): Promise<Answer<M> | undefined> {
   asked += 1;
   const workDoneToken = `work-${asked}`;
   const cancel = new vscode.CancellationTokenSource();
+  const withdrawn = token?.onCancellationRequested(() => cancel.cancel());
   let percent = 0;
   let report = () => {};
   const listening = server.client?.onProgress(WorkDoneProgress.type, workDoneToken, (value) => {
@@ -106,6 +109,7 @@ export async function longRequest<M extends Method>(
     throw error;
   } finally {
     listening?.dispose();
+    withdrawn?.dispose();
     cancel.dispose();
   }
 }

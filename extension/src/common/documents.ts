@@ -9,6 +9,7 @@ import { anchorsIn, digestText, recalledText } from "../compaction/model/digest.
 import { lossesText } from "../compaction/model/texts.ts";
 import { comparisonTitle, inOrder, type Place } from "../markers/model/texts.ts";
 import { sidesOf } from "../page/model/changes.ts";
+import { isPath } from "../sessions/model/rows.ts";
 import type { ChangeFeed, Changes } from "../sessions/sessionInView.ts";
 import { changesOf } from "./files.ts";
 import {
@@ -149,10 +150,12 @@ export class Documents
   /** The addresses of the two sides of a diff. */
   #sides(of: Omit<ShownFile, "uri">, file: FileChange) {
     const { before, after, about } = sidesOf(file);
+    // The files of a session that is named by a path are not on this machine to be restored.
+    const authority = isPath(of.sessionId) ? "part" : CHANGED;
     const old = file.movedFrom ?? file.uri; // a moved file comes back to its old place
     const fragment = shownFileText({ ...of, uri: old });
     const side = (uri: string, text: string) =>
-      this.part(`${uri}${about}`, text).with({ authority: CHANGED, fragment });
+      this.part(`${uri}${about}`, text).with({ authority, fragment });
     return {
       left: side(old, before),
       right: side(file.uri, after),

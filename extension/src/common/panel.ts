@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as vscode from "vscode";
 import { answering, awake } from "../client/client.ts";
-import type { Remedy } from "../client/model/refusals.ts";
+import { REMEDIES, type Remedy } from "../client/model/refusals.ts";
 import { whyDown } from "../client/model/status.ts";
 import { codeOf, errorWords, remedied } from "../client/requests.ts";
 import type { Changes } from "../sessions/sessionInView.ts";
@@ -18,19 +18,25 @@ const STYLES = {
   preview: ["pages.css"],
   details: ["pages.css"],
   compaction: ["pages.css"],
+  push: ["pages.css"],
   session: ["pages.css", "session.css", "conversation.css"],
 } as const;
 
-/** The scripts of the pages, and what the editor calls their tabs. */
+/** What the editor calls the tabs of our pages. */
 const TYPES = {
   preview: "codexCheckpoints.restorePreview",
   details: "codexCheckpoints.restoreDetails",
   compaction: "codexCheckpoints.compactionPreview",
+  push: "codexCheckpoints.pushPreview",
   session: "codexCheckpoints.sessionPage",
+  remote: "codexCheckpoints.remoteSession",
 } as const;
 
 /** Grey bars where the content will be. */
 const SKELETON = `<div class="skeleton" aria-hidden="true">${"<div></div>".repeat(6)}</div>`;
+
+/** The script of a page, which has its name but for this one. */
+const scriptOf = (name: keyof typeof TYPES) => (name === "remote" ? "session" : name);
 
 /** The ids of what a page shows, which it keeps over a reload. */
 export type Ids<K extends string> = Readonly<Record<K, string>>;
@@ -40,6 +46,8 @@ export interface Tab<K extends string> {
   readonly app: App;
   readonly panel: vscode.WebviewPanel;
   readonly ids: Ids<K>;
+  /** Whether the editor brought the tab back with its window, and no person asked for it. */
+  readonly isRestored: boolean;
   /** Load the page, also once more; its script sends `ready`. */
   readonly load: () => void;
   readonly gone: () => void;
@@ -198,7 +206,7 @@ export abstract class Page {
       } else if (message?.kind === "again") {
         await awake(this.app.server);
         await this.look();
-      } else if (message?.kind === "remedy" && message.remedy !== "force") {
+      } else if (message?.kind === "remedy" && REMEDIES[message.remedy].command !== null) {
         await remedied(message.remedy, this.#refusal);
       } else if (message !== null) {
         await this.handle(message);
@@ -304,7 +312,7 @@ export class Tabs<K extends string, P extends Page> implements vscode.Disposable
         if (ids === null || this.#open.has(keyOf(ids))) {
           panel.dispose();
         } else {
-          this.#openIn(panel, ids);
+          this.#openIn(panel, ids, true);
         }
       },
     });
@@ -319,7 +327,7 @@ export class Tabs<K extends string, P extends Page> implements vscode.Disposable
     // What a person did on a page stays while another tab is in front.
     const looks = { retainContextWhenHidden: true };
     const made = () => vscode.window.createWebviewPanel(this.#type, harmless(title), place, looks);
-    return open ?? this.#openIn(made(), ids);
+    return open ?? this.#openIn(made(), ids, false);
   }
 
   find(ids: Ids<K>): P | undefined {
@@ -334,7 +342,7 @@ export class Tabs<K extends string, P extends Page> implements vscode.Disposable
     return TYPES[this.#name];
   }
 
-  #openIn(panel: vscode.WebviewPanel, ids: Ids<K>): P {
+  #openIn(panel: vscode.WebviewPanel, ids: Ids<K>, isRestored: boolean): P {
     const { webview } = panel;
     panel.iconPath = this.#icon;
     webview.options = { enableScripts: true, enableForms: true, localResourceRoots: [] };
@@ -342,7 +350,7 @@ export class Tabs<K extends string, P extends Page> implements vscode.Disposable
       webview.html = html(this.#folder, this.#name);
     };
     const gone = () => this.#open.delete(keyOf(ids));
-    const page = new this.#made({ app: this.#app, panel, ids, load, gone });
+    const page = new this.#made({ app: this.#app, panel, ids, isRestored, load, gone });
     this.#open.set(keyOf(ids), page);
     page.open();
     return page;
@@ -355,6 +363,7 @@ function keyOf(ids: Ids<string>): string {
 
 /** A page with its style and script in it: what it had to fetch would come later than its content. */
 function html(folder: string, name: keyof typeof TYPES): string {
+  const script = scriptOf(name);
   const part = (file: string) => readFileSync(join(folder, file), "utf8");
   const nonce = randomBytes(24).toString("base64url");
   const policy = [
@@ -371,12 +380,12 @@ function html(folder: string, name: keyof typeof TYPES): string {
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="${policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<style nonce="${nonce}">${STYLES[name].map(part).join("")}</style>
-<title>${name}</title>
+<style nonce="${nonce}">${STYLES[script].map(part).join("")}</style>
+<title>${script}</title>
 </head>
 <body>
-<main id="page" class="${name}"><p class="quiet" role="status">Reading the session…</p>${SKELETON}</main>
-<script nonce="${nonce}">${part(`${name}.js`)}</script>
+<main id="page" class="${script}"><p class="quiet" role="status">Reading the session…</p>${SKELETON}</main>
+<script nonce="${nonce}">${part(`${script}.js`)}</script>
 </body>
 </html>`;
 }

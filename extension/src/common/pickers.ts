@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 import type { Server } from "../client/client.ts";
 import type { Branch, Marker, SessionSummary, TurnEntry } from "../client/protocol.ts";
+import { workspacePaths } from "../client/settings.ts";
 import {
   labelOf,
   labelProblem,
@@ -155,4 +156,18 @@ function branchItem(branch: Branch): vscode.QuickPickItem {
 function item(icon: string, label: string, description = "", detail = ""): vscode.QuickPickItem {
   const iconPath = new vscode.ThemeIcon(icon);
   return { label, description, iconPath, ...(detail === "" ? {} : { detail }) };
+}
+
+/** The folder of the window for a new session; ask if there are several or none. */
+export async function askFolder(): Promise<string | undefined> {
+  const paths = await workspacePaths();
+  const title = "Which folder is the session for?";
+  if (paths.length > 1) {
+    return vscode.window.showQuickPick([...paths], { title });
+  }
+  if (paths[0] !== undefined) {
+    return paths[0];
+  }
+  const options = { title, canSelectFiles: false, canSelectFolders: true };
+  return (await vscode.window.showOpenDialog(options))?.[0]?.fsPath;
 }

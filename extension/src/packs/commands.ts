@@ -5,10 +5,10 @@ import { join } from "node:path";
 import * as vscode from "vscode";
 import type { SessionSummary } from "../client/protocol.ts";
 import { attempt, longRequest } from "../client/requests.ts";
-import { workspacePaths } from "../client/settings.ts";
 import { type App, type Commands, onSession } from "../common/app.ts";
 import { inform } from "../common/messages.ts";
 import { harmless, plain } from "../common/model/text.ts";
+import { askFolder } from "../common/pickers.ts";
 import { openCodex } from "../common/terminal.ts";
 import { countWords, importText, packName } from "./model/texts.ts";
 
@@ -69,18 +69,4 @@ async function importPack({ server, documents }: App): Promise<void> {
       "Resume in Terminal": () => done.sessionId && openCodex(done.sessionId, done.cwd),
     });
   }
-}
-
-/** The folder of the window; ask if there are several or none. */
-async function askFolder(): Promise<string | undefined> {
-  const paths = await workspacePaths();
-  const title = "Which folder is the session for?";
-  if (paths.length > 1) {
-    return vscode.window.showQuickPick([...paths], { title });
-  }
-  if (paths[0] !== undefined) {
-    return paths[0];
-  }
-  const options = { title, canSelectFiles: false, canSelectFolders: true };
-  return (await vscode.window.showOpenDialog(options))?.[0]?.fsPath;
 }

@@ -20,7 +20,7 @@ import { titleOf } from "../sessions/model/branches.ts";
 import { showChange } from "./changes.ts";
 import { begunFrom } from "./model/begun.ts";
 import { lineagePicture } from "./model/lineage.ts";
-import { keptLists, pageEvent, pageRows, type SessionView } from "./model/page.ts";
+import { keptLists, pageEvent, pageRows, type SessionView, type Shared } from "./model/page.ts";
 
 /** A session that Codex writes is asked for at most so often. */
 const PAUSE_MS = 150;
@@ -115,8 +115,9 @@ type Below = Pick<SessionView, "digest" | "files" | "lineage"> & {
   readonly losses: readonly Loss[] | null;
 };
 
-class SessionPage extends Page {
-  readonly #sessionId: string;
+export class SessionPage extends Page {
+  /** The id of the session, which the page keeps over a reload. */
+  protected readonly sessionId: string;
   /** The digest of a long session takes seconds, and the picture follows meanwhile. */
   readonly #picture = new OneAtATime(() => this.#load());
   readonly #rest = new OneAtATime(() => this.#loadBelow());
@@ -136,7 +137,22 @@ class SessionPage extends Page {
 
   constructor(tab: Tab<"sessionId">) {
     super(tab);
-    this.#sessionId = tab.ids.sessionId;
+    this.sessionId = tab.ids.sessionId;
+  }
+
+  /** The name by which the server finds the session: its id, or the path of its file. */
+  protected get key(): string {
+    return this.sessionId;
+  }
+
+  /** Return the session as the actions of the page get it. */
+  protected asShown(session: SessionSummary): SessionSummary {
+    return session;
+  }
+
+  /** Whose session it is, if the page shows a copy of one in the remote. */
+  protected get shared(): Shared | null {
+    return null;
   }
 
   protected concerns(changes: ReadonlySet<string>): boolean {
@@ -144,7 +160,7 @@ class SessionPage extends Page {
     for (const id of changes) {
       this.#others.add(id);
     }
-    return isNew || changes.has(this.#sessionId);
+    return isNew || changes.has(this.sessionId);
   }
 
   protected override changed(): void {
@@ -228,7 +244,7 @@ class SessionPage extends Page {
   /** Ask for what stands below the picture, as long as it is in sight; show each part as it comes. */
   async #loadBelow(): Promise<void> {
     const { server } = this.app;
-    const sessionId = this.#sessionId;
+    const sessionId = this.key;
     this.#askingBelow = new vscode.CancellationTokenSource();
     const { token } = this.#askingBelow;
     const part = async <K extends keyof Below>(name: K, asked: Promise<Below[K]>) => {
@@ -275,20 +291,20 @@ class SessionPage extends Page {
   }
 
   async #converse({ turnId, offset }: { turnId: string; offset: number }): Promise<void> {
-    const asked = { sessionId: this.#sessionId, turnId, offset };
+    const asked = { sessionId: this.key, turnId, offset };
     const part = await this.app.server.request("transcript", asked);
     this.send({ kind: "conversation", offset, part });
   }
 
   async #readPlan(turnId: string): Promise<void> {
-    const shown = await this.app.server.request("show", { sessionId: this.#sessionId, turnId });
+    const shown = await this.app.server.request("show", { sessionId: this.key, turnId });
     const lists = keptLists(checkpointNodes(JSON.parse(shown.text), shown, []));
     const plan = lists.find(({ id }) => id === "plan") ?? null;
     this.send({ kind: "planThen", turnId, plan });
   }
 
   async #readWhole(ref: string): Promise<void> {
-    const found = await readRecord(this.app.server, this.#sessionId, ref);
+    const found = await readRecord(this.app.server, this.key, ref);
     if (found !== null) {
       const { record, text } = found;
       const shown = record.kind === "output" ? unpacked(text) : text;
@@ -305,7 +321,7 @@ class SessionPage extends Page {
 
   async #askView(): Promise<(below: Below) => SessionView> {
     const { server } = this.app;
-    const sessionId = this.#sessionId;
+    const sessionId = this.key;
     const [detail, timeline, shown, notes, marks, branches] = await Promise.all([
       server.request("session", { sessionId }),
       server.request("timeline", { sessionId }),
@@ -314,7 +330,7 @@ class SessionPage extends Page {
       server.request("marks", { sessionId }),
       server.request("branches", { sessionId }),
     ]);
-    const { summary } = detail;
+    const summary = this.asShown(detail.summary);
     const isBegun = timeline.turns.length === 0 && branches.source !== null;
     const windows = isBegun ? (await server.request("windows", { sessionId })).items : [];
     const begun = isBegun ? begunFrom(summary, branches, windows) : null;
@@ -331,13 +347,14 @@ class SessionPage extends Page {
     ]);
     return ({ digest, files, lineage, losses }) => ({
       kind: "session",
-      sessionId,
+      sessionId: this.sessionId,
+      shared: this.shared,
       seq: summary.seq,
       name: cut(subject(summary), 80),
       about: dotted(
         summary.live ? "running" : "",
         plain(summary.model ?? ""),
-        folderName(plain(summary.cwd ?? "")),
+        folderName(plain(detail.summary.cwd ?? "")),
       ),
       folder: summary.cwd ?? "",
       rows: pageRows(timeline.turns, detail.turns, timeline.merged),

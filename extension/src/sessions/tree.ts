@@ -9,6 +9,7 @@ import { type Appearance, counted, folderName, rowOf } from "../common/model/tex
 import { APART_MS, Tree, treeItem } from "../common/rows.ts";
 import { windowRow } from "../compaction/model/texts.ts";
 import { isDetached, markerRow } from "../markers/model/texts.ts";
+import { type RemoteNode, RemoteRows, remoteItem } from "../team/tree.ts";
 import { branchRow, type End } from "./model/branches.ts";
 import {
   byDay,
@@ -36,6 +37,8 @@ const PAGE = 50;
 const TRIES = 5;
 
 export class SessionTree extends Tree<SessionNode> {
+  /** The rows of the remote, which are read only when a person unfolds them. */
+  readonly remote: RemoteRows;
   readonly #wanted = new Map<string, number>();
   /** The shown rows of sessions, and the parent of each row. */
   readonly #shown = new Map<string, SessionRow>();
@@ -48,6 +51,7 @@ export class SessionTree extends Tree<SessionNode> {
 
   constructor(server: Server, feed: ChangeFeed) {
     super(SESSIONS_VIEW, server);
+    this.remote = new RemoteRows(server, () => this.refresh());
     this.subscriptions.push(
       feed.onDidChange(() => this.#waits || this.refresh()),
       vscode.workspace.onDidChangeWorkspaceFolders(() => this.refresh()),
@@ -60,6 +64,7 @@ export class SessionTree extends Tree<SessionNode> {
 
   set filter(filter: Filter) {
     this.#filter = filter;
+    this.remote.search(filter.search);
     this.#wanted.clear();
     this.view.description = filterText(filter);
     this.refresh();
@@ -203,6 +208,9 @@ export class SessionTree extends Tree<SessionNode> {
     if (node.kind === "fold") {
       return [...node.children];
     }
+    if (node.kind === "remote") {
+      return [...this.remote.below(node)];
+    }
     return node.kind === "session" ? this.#belowSession(node) : [];
   }
 
@@ -220,8 +228,19 @@ export class SessionTree extends Tree<SessionNode> {
     return report.findings.some(({ code }) => missing.includes(code)) ? "noFolder" : "noSessions";
   }
 
-  /** A single folder's days are at the top; several folders have a group each. */
+  /** The sessions of this machine, and the remote if one is set. */
   async #roots(): Promise<SessionNode[]> {
+    const [here, remote] = await Promise.all([this.#rootsHere(), this.remote.top()]);
+    if (here.length > 0 || remote.length === 0 || this.#isEarly) {
+      return [...here, ...remote];
+    }
+    const isFiltered = isFilteredBy(this.#filter);
+    const text = isFiltered ? "No session here matches" : "No session on this machine yet";
+    return [{ kind: "note", group: "here", text }, ...remote];
+  }
+
+  /** A single folder's days are at the top; several folders have a group each. */
+  async #rootsHere(): Promise<SessionNode[]> {
     const paths = await workspacePaths();
     const isFiltered = isFilteredBy(this.#filter);
     const othersOf = (isOpen: boolean) =>
@@ -377,6 +396,7 @@ export type SessionNode =
   | (Below<"marker"> & { readonly marker: Marker })
   | (Below<"branch"> & { readonly branch: Branch; readonly end: End })
   | (Below<"window"> & { readonly window: Window; readonly turn: number | null })
+  | RemoteNode
   | { readonly kind: "more"; readonly group: Group }
   | { readonly kind: "note"; readonly group: string; readonly text: string };
 
@@ -489,6 +509,11 @@ export function sessionItem(node: SessionNode): vscode.TreeItem {
       item.command = { command, title: label, arguments: [node.group] };
       return item;
     }
+    case "remote":
+    case "remoteSession":
+    case "remoteNote":
+    case "remoteTrouble":
+      return remoteItem(node);
     case "note":
       return plainItem(`note/${node.group}`, { label: node.text, icon: "info" });
     default:

@@ -213,7 +213,7 @@ const api = acquireVsCodeApi();
 let drawn = "";
 
 export function send(message: FromPage): void {
-  if (message.kind === "budget" || message.kind === "preview") {
+  if (["budget", "preview", "push", "reader"].includes(message.kind)) {
     drawn = ""; // the page waits for the answer
   }
   api.postMessage(message);

@@ -29,10 +29,11 @@ export function lineCount(added: number, removed: number): HTMLElement {
   );
 }
 
-/** What a step is drawn with: its turn, and the folder of the session. */
+/** What a step is drawn with: its turn, the folder of the session, and who speaks to Codex. */
 export interface Where {
   readonly turnId: string;
   readonly folder: string;
+  readonly speaker: string;
 }
 
 /** A patch: a card for each file; a text in which there is none as it is. */

@@ -61,7 +61,7 @@ class SessionPage implements Shown<SessionView> {
   constructor(view: SessionView) {
     this.#view = view;
     keep({ sessionId: view.sessionId });
-    this.#transcript = new Transcript(view.folder, (turn) => this.#read(turn));
+    this.#transcript = new Transcript(view, (turn) => this.#read(turn));
     this.#strip = new Strip(view, (row) => this.#chooseRow(row));
     this.#table.addEventListener("toggle", () => this.#showTable());
     new ResizeObserver(() => drawLineage(this.#lines, this.#view.lineage)).observe(this.#lines);
@@ -70,14 +70,9 @@ class SessionPage implements Shown<SessionView> {
       el(
         "header",
         el("div", this.#title, this.#about),
-        el(
-          "div.buttons",
-          button("Resume in Terminal", "first", () => send({ kind: "resume" })),
-          button("Compact…", "second", () => send({ kind: "compact" })),
-          button("Search in This Session…", "second", () => send({ kind: "search" })),
-          this.#losses,
-        ),
+        el("div.buttons", ...actionsOf(view), this.#losses),
       ),
+      view.shared && el("p.note", { role: "note" }, view.shared.note),
       this.#trouble.element,
       this.#strip.element,
       this.#card.element,
@@ -268,6 +263,17 @@ class SessionPage implements Shown<SessionView> {
       });
     }
   }
+}
+
+/** The actions on a session; those that write are only for a session of this machine. */
+function actionsOf({ shared }: SessionView): readonly HTMLElement[] {
+  return shared === null
+    ? [
+        button("Resume in Terminal", "first", () => send({ kind: "resume" })),
+        button("Compact…", "second", () => send({ kind: "compact" })),
+        button("Search in This Session…", "second", () => send({ kind: "search" })),
+      ]
+    : [button("Pull as Branch…", "first", () => send({ kind: "pull" }))];
 }
 
 function eventsByTurn(events: readonly PageEvent[]): ReadonlyMap<number, readonly PageEvent[]> {

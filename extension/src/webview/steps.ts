@@ -61,7 +61,7 @@ function stepRow(step: Spoken, where: Where, markdown: Markdown): HTMLElement {
   const record = link(ref, ref);
   const head = el(
     "div.who",
-    el("span", WHO[kind]),
+    el("span", kind === "user" ? where.speaker : WHO[kind]),
     record,
     el("span", { class: hasFailed ? "failed" : "about" }, about),
   );
@@ -110,8 +110,7 @@ function bodyOf(
   }
 }
 
-const WHO: Readonly<Record<Spoken["kind"], string>> = {
-  user: "You",
+const WHO: Readonly<Record<Exclude<Spoken["kind"], "user">, string>> = {
   assistant: "Codex",
   summary: "Summary of a compaction",
   plan: "Plan",

@@ -8,6 +8,7 @@ import {
   partAtEnd,
   partBefore,
   partBehind,
+  type SessionView,
   type Spoken,
   spoken,
   stepOf,
@@ -49,7 +50,7 @@ export class Transcript {
   readonly highlights = new Highlights(this.element);
   readonly #waiting = el("p.quiet", "Reading…");
   readonly #reads: (turn: number) => void;
-  readonly #folder: string;
+  readonly #session: Pick<SessionView, "folder" | "shared">;
   /** What happened behind each turn, by its number. */
   #events: ReadonlyMap<number, readonly PageEvent[]> = new Map();
   #turns: readonly PageTurn[] = [];
@@ -67,9 +68,9 @@ export class Transcript {
   /** Where this scrolled to; from anywhere else a person has scrolled. */
   #top = 0;
 
-  /** `reads` is told the turn that a person has scrolled to; `folder` is that of the session. */
-  constructor(folder: string, reads: (turn: number) => void) {
-    this.#folder = folder;
+  /** `reads` is told the turn that a person has scrolled to. */
+  constructor(session: Pick<SessionView, "folder" | "shared">, reads: (turn: number) => void) {
+    this.#session = session;
     this.#reads = reads;
     this.element.tabIndex = 0;
     this.element.addEventListener("scroll", () => this.#scrolled());
@@ -150,7 +151,8 @@ export class Transcript {
     }
     const said = spoken(items);
     const standing = this.#parts.find((part) => part.turnId === turnId && part.offset === offset);
-    const where = { turnId, folder: this.#folder };
+    const { folder, shared } = this.#session;
+    const where = { turnId, folder, speaker: shared?.speaker ?? "You" };
     const rows = await rowsOf(said, standing?.drawn ?? new Map(), where);
     if (this.#asked !== asked) {
       return; // meanwhile something else was asked for

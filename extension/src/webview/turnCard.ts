@@ -22,16 +22,23 @@ export class TurnCard {
     this.#choose = choose;
   }
 
-  show(row: PageRow | undefined, turn: number | null, { merged }: SessionView): void {
+  show(row: PageRow | undefined, turn: number | null, { merged, shared }: SessionView): void {
     this.element.hidden = row === undefined;
     const from = JSON.stringify([row, turn, merged]);
     if (this.#drawn !== from) {
       this.#drawn = from;
-      keepingFocus(() => fill(this.element, ...this.#parts(row, turn, merged > 1)));
+      keepingFocus(() =>
+        fill(this.element, ...this.#parts(row, turn, merged > 1, shared !== null)),
+      );
     }
   }
 
-  #parts(row: PageRow | undefined, turn: number | null, isMerged: boolean): readonly Child[] {
+  #parts(
+    row: PageRow | undefined,
+    turn: number | null,
+    isMerged: boolean,
+    isReadOnly: boolean,
+  ): readonly Child[] {
     if (row === undefined) {
       return [];
     }
@@ -42,7 +49,7 @@ export class TurnCard {
         "div.above",
         el("h2", turnName(row)),
         el("p.quiet.did", { title: turnText(row) }, turnText(row)),
-        buttonsOf(row, chosen),
+        buttonsOf(row, chosen, isReadOnly),
       ),
       // It has the same height for each turn: nothing moves while one reads on.
       el("p.asked", { title: task }, task),
@@ -61,18 +68,21 @@ export class TurnCard {
 }
 
 /** One that does not apply stays in its place: a button that comes would push what is read. */
-function buttonsOf(row: PageRow, { turn, turnId }: PageTurn): HTMLElement {
+function buttonsOf(row: PageRow, { turn, turnId }: PageTurn, isReadOnly: boolean): HTMLElement {
   const act = (label: string, action: TurnAction, applies = true) => {
     const made = button(label, "second", () => send({ kind: "turn", turnId, action }));
     made.disabled = !applies;
     return made;
   };
   const isOver = row.outcome !== "open" || turn !== row.last;
-  return el(
-    "div.buttons",
-    act("Restore from Here…", "restore", isOver),
-    act("Add Marker…", "mark", isOver),
-    act("Show Changed Files", "changes", row.filesChanged > 0),
-    act("More…", "more"),
-  );
+  const changes = act("Show Changed Files", "changes", row.filesChanged > 0);
+  return isReadOnly
+    ? el("div.buttons", changes)
+    : el(
+        "div.buttons",
+        act("Restore from Here…", "restore", isOver),
+        act("Add Marker…", "mark", isOver),
+        changes,
+        act("More…", "more"),
+      );
 }

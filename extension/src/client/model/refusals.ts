@@ -7,12 +7,14 @@ import type { RefusalCode } from "../protocol.ts";
 export const REMEDIES = {
   again: { label: "Try Again", command: null },
   force: { label: "Go On Anyway", command: null },
+  redacted: { label: "Redact All of Them", command: null },
   unarchive: { label: "Unarchive", command: "unarchiveSession" },
   archive: { label: "Archive Instead", command: "archiveSession" },
   uncompact: { label: "Undo Compaction", command: "undoCompaction" },
   compactNew: { label: "Compact Session…", command: "compactSession" },
   goThere: { label: "Go to That Session", command: "goToSession" },
   codex: { label: "Choose Codex…", command: "chooseCodex" },
+  setRemote: { label: "Set Remote…", command: "setRemote" },
   stateFolder: { label: "Choose State Folder…", command: "chooseStateFolder" },
   home: { label: "Open Settings", command: "chooseHome" },
   refresh: { label: "Refresh", command: "refresh" },
@@ -71,6 +73,12 @@ export const REFUSALS: Readonly<Partial<Record<RefusalCode, RefusalWords>>> = {
   timed_out: by("It took too long.", "again"),
   blocked_by_hook: by("A hook of yours stopped it.", "again"),
   storage_error: by("A file could not be read or written.", "again", "log"),
+  never_pushed: by("Sessions of this folder are never pushed."),
+  remote_unreachable: by("The remote cannot be reached.", "again"),
+  remote_refused: by("The remote does not permit this.", "again"),
+  remote_newer: by("A newer version of Codex Checkpoints made the remote."),
+  remote_full: by("The remote has no space left.", "again"),
+  remote_damaged: by("The session in the remote is damaged, or has not arrived yet.", "again"),
 };
 
 const NOT_UNDONE = by(
@@ -105,16 +113,24 @@ export const REASONS: Readonly<Record<string, RefusalWords>> = {
   settings: by("The file config.toml cannot be read, and it may name hooks.", "doctor"),
 };
 
-/** The sentence and the buttons for a refusal; `force` among them only for who can do it. */
+/** The buttons of a page that can do the refused thing all the same. */
+const FORCING: readonly Remedy[] = ["force", "redacted"];
+
+/**
+ * The sentence and the buttons for a refusal; those that force it only for who can do it.  The
+ * server's own `message` counts for a remote: it names the place and the reason.
+ */
 export function refusalWords(
   code: string,
   facts: Readonly<Record<string, unknown>>,
   canForce = false,
+  message = "",
 ): RefusalWords {
   const { sentence, remedies } =
-    wordsOf(code, facts) ?? by("That did not work. The log says more.", "log");
+    (code.startsWith("remote_") ? remoteWords(code, facts, message) : wordsOf(code, facts)) ??
+    by("That did not work. The log says more.", "log");
   const advice = remedies.length === 0 ? adviceIn(facts) : "";
-  const offered = remedies.filter((remedy) => canForce || remedy !== "force");
+  const offered = remedies.filter((remedy) => canForce || !FORCING.includes(remedy));
   return { sentence: [sentence, advice].join(" ").trim(), remedies: offered };
 }
 
@@ -123,7 +139,7 @@ export function refusalText(code: string, facts: Readonly<Record<string, unknown
 }
 
 function wordsOf(code: string, facts: Readonly<Record<string, unknown>>): RefusalWords | undefined {
-  const { reason, file, path, codexHome, problems, rule } = facts;
+  const { reason, file, path, codexHome, problems, rule, kinds } = facts;
   const byReason = REASONS[String(reason)];
   if (
     byReason !== undefined &&
@@ -137,6 +153,9 @@ function wordsOf(code: string, facts: Readonly<Record<string, unknown>>): Refusa
   if (code === "missing_context" && "folder" in facts) {
     return by("The folder of this session is not on this machine.");
   }
+  if (code === "secret_text" && kinds !== undefined) {
+    return secretWords(Object.entries(Object(kinds)));
+  }
   if (code === "storage_error" && typeof path === "string") {
     const why = `${plain(path)} cannot be read or written: ${plain(String(reason))}.`;
     return by(why, "stateFolder", "again");
@@ -148,6 +167,34 @@ function wordsOf(code: string, facts: Readonly<Record<string, unknown>>): Refusa
     return by(`This is not valid: ${plain(problems.join(", "))}.`);
   }
   return REFUSALS[code as RefusalCode];
+}
+
+/** A remote's refusal in the server's words, with its advice. */
+function remoteWords(
+  code: string,
+  facts: Readonly<Record<string, unknown>>,
+  message: string,
+): RefusalWords | undefined {
+  const known = REFUSALS[code as RefusalCode];
+  const told = plain(message);
+  if (!("place" in facts) && code === "remote_unreachable") {
+    return by("No remote is set on this machine.", "setRemote");
+  }
+  if (known === undefined || told === "") {
+    return known;
+  }
+  const sentence = `${told.charAt(0).toUpperCase()}${told.slice(1)}.`;
+  return by([sentence, adviceIn(facts)].join(" ").trim(), ...known.remedies);
+}
+
+/** The secrets for which a session is not pushed: with a private key never, else only redacted. */
+function secretWords(kinds: readonly (readonly [kind: string, count: unknown])[]): RefusalWords {
+  if (kinds.some(([kind]) => kind === "private_key")) {
+    return by("This session holds a private key, so it is never pushed.");
+  }
+  const each = kinds.map(([kind, number]) => `${plain(kind).replaceAll("_", " ")}: ${number}`);
+  const what = `This session holds too many secrets to push it as it is (${each.join(", ")}).`;
+  return by(`${what} You can have all of them redacted.`, "redacted");
 }
 
 /** The server's advice, unless it is about the command line. */

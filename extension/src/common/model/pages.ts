@@ -18,6 +18,7 @@ import {
   type RestoreOptions,
   readOptions,
 } from "../../restore/model/preview.ts";
+import type { PushView } from "../../team/model/preview.ts";
 
 /**
  * An error with the buttons that mend it; `again` means that the page shows nothing current, and
@@ -36,6 +37,7 @@ export type ToPage =
   | FilesView
   | Details
   | CompactionView
+  | PushView
   | SessionView
   | Conversation
   | Whole
@@ -56,6 +58,7 @@ const WORDS = [
   "copy",
   "losses",
   "search",
+  "pull",
 ] as const;
 
 /** A message of a page. */
@@ -71,6 +74,7 @@ export type FromPage =
       /** The paths of the chosen files. */
       readonly files: readonly string[];
     }
+  | { readonly kind: "reader" | "push"; readonly team: string | null }
   | { readonly kind: "budget"; readonly budget: number | null }
   | { readonly kind: "record" | "whole"; readonly ref: string }
   | { readonly kind: "link"; readonly address: string }
@@ -95,7 +99,7 @@ export function readState<K extends string>(
 export function fromPage(value: unknown): FromPage | null {
   const given = Object(value) as Record<string, unknown>;
   const { kind, options, budget, ref, uri, sessionId, turnId, offset, remedy } = given;
-  const { action: asked, address, scope, files: paths } = given;
+  const { action: asked, address, scope, files: paths, team } = given;
   switch (kind) {
     case "preview":
       return { kind, options: readOptions(options) };
@@ -106,6 +110,9 @@ export function fromPage(value: unknown): FromPage | null {
       };
     case "budget":
       return { kind, budget: readBudget(budget) };
+    case "reader":
+    case "push":
+      return team === null || typeof team === "string" ? { kind, team } : null;
     case "record":
     case "whole":
       return typeof ref === "string" ? { kind, ref } : null;

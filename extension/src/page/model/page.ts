@@ -27,6 +27,8 @@ import type { LineagePicture } from "./lineage.ts";
 export interface SessionView {
   readonly kind: "session";
   readonly sessionId: string;
+  /** Of a copy of a session in the remote, which is read-only; null for any other. */
+  readonly shared: Shared | null;
   readonly name: string;
   /** Model, folder and the like, in words. */
   readonly about: string;
@@ -50,6 +52,12 @@ export interface SessionView {
   readonly begun: Begun | null;
   /** The sessions that it came from and those that came from it, with itself; null until then. */
   readonly lineage: LineagePicture | null;
+}
+
+/** Whose session it is, in a sentence, and the name of the person in its conversation. */
+export interface Shared {
+  readonly note: string;
+  readonly speaker: string;
 }
 
 /** The plan as it was at the end of a turn; null where there was none. */

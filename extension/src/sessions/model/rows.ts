@@ -267,6 +267,11 @@ export function isPlainId(sessionId: string): boolean {
   return /^[A-Za-z0-9][\w-]*$/.test(sessionId);
 }
 
+/** Whether a session is named by the path of its file: one outside the Codex home. */
+export function isPath(sessionId: string): boolean {
+  return /[\\/]/.test(sessionId);
+}
+
 export interface Filter {
   readonly search: string;
   readonly archived: boolean;

@@ -1,0 +1,113 @@
+/** The sessions in the remote as a list: read by pages, and only when a person asks for them. */
+
+import { Newest } from "../../client/model/status.ts";
+import type { RemoteSession } from "../../client/protocol.ts";
+
+/** One page of the list. */
+export interface ListingPage {
+  readonly items: readonly RemoteSession[];
+  readonly nextCursor: string | null;
+}
+
+/** The list as far as it is known; `why` is the sentence of a failed read. */
+export interface Listing {
+  readonly items: readonly RemoteSession[];
+  readonly phase: "unread" | "reading" | "read" | "failed";
+  readonly hasMore: boolean;
+  readonly why: string;
+}
+
+const UNREAD: Listing = { items: [], phase: "unread", hasMore: false, why: "" };
+
+/**
+ * Reads the list in the background: its state is available at once, so that nothing local waits for
+ * the remote.  An older answer never replaces a newer one.
+ */
+export class RemoteListing {
+  readonly #ask: (cursor: string | null) => Promise<ListingPage>;
+  readonly #changed: () => void;
+  readonly #sentence: (error: unknown) => string;
+  readonly #requests = new Newest();
+  #state = UNREAD;
+  #cursor: string | null = null;
+  /** The cursor of the read that failed, for another try. */
+  #failed: string | null = null;
+
+  /** `ask` reads the page after a cursor, `sentence` words its errors, `changed` is the callback. */
+  constructor(
+    ask: (cursor: string | null) => Promise<ListingPage>,
+    sentence: (error: unknown) => string,
+    changed: () => void,
+  ) {
+    this.#ask = ask;
+    this.#sentence = sentence;
+    this.#changed = changed;
+  }
+
+  get state(): Listing {
+    return this.#state;
+  }
+
+  /** Read the first page, unless that was done or begun. */
+  open(): void {
+    if (this.#state.phase === "unread") {
+      void this.#read(null);
+    }
+  }
+
+  /** Read the first page again if the list was read before; its rows stay until the answer. */
+  refresh(): void {
+    if (this.#state.phase !== "unread") {
+      void this.#read(null);
+    }
+  }
+
+  /** Read the next page. */
+  more(): void {
+    if (this.#cursor !== null && this.#state.phase !== "reading") {
+      void this.#read(this.#cursor);
+    }
+  }
+
+  /** Repeat the read that failed. */
+  retry(): void {
+    if (this.#state.phase === "failed") {
+      void this.#read(this.#failed);
+    }
+  }
+
+  /** Drop everything, as for another remote. */
+  forget(): void {
+    this.#requests.begin();
+    this.#state = UNREAD;
+    this.#cursor = null;
+  }
+
+  async #read(cursor: string | null): Promise<void> {
+    const isNewest = this.#requests.begin();
+    const before = this.#state.items;
+    this.#become({ items: before, phase: "reading", hasMore: false, why: "" });
+    try {
+      const page = await this.#ask(cursor);
+      if (isNewest()) {
+        // The list may have moved between two pages.
+        const known = new Set(cursor === null ? [] : before.map(({ sessionId }) => sessionId));
+        const news = page.items.filter(({ sessionId }) => !known.has(sessionId));
+        const items = cursor === null ? news : [...before, ...news];
+        this.#cursor = page.nextCursor;
+        this.#become({ items, phase: "read", hasMore: page.nextCursor !== null, why: "" });
+      }
+    } catch (error) {
+      if (isNewest()) {
+        this.#failed = cursor;
+        const why = this.#sentence(error);
+        this.#become({ items: before, phase: "failed", hasMore: false, why });
+      }
+    }
+  }
+
+  #become(state: Listing): void {
+    this.#state = state;
+    this.#changed();
+  }
+}

@@ -1,0 +1,139 @@
+/** The page that previews a push: the data that leaves, and the data that never does. */
+
+import type { LeavingText, Push, PushedSession, ShownSession } from "../../client/protocol.ts";
+import { counted, cut, dotted, plain } from "../../common/model/text.ts";
+import { byteWords, placeName, type Remote, sizeWords } from "./texts.ts";
+
+/** The preview of the push of one session. */
+export interface PushView {
+  readonly kind: "push";
+  readonly sessionId: string;
+  readonly name: string;
+  /** The remote in a few words, and its whole place. */
+  readonly remote: string;
+  readonly place: string;
+  readonly size: string;
+  /** The choices of who can read the session; a folder has one. */
+  readonly readers: readonly Reader[];
+  readonly facts: readonly Fact[];
+  readonly warning: string;
+  readonly longest: readonly LongText[];
+  readonly never: readonly string[];
+  /** The sentence of a session that is in the remote already; empty if something leaves. */
+  readonly unchanged: string;
+  /** The sentence of the finished push; empty before. */
+  readonly done: string;
+}
+
+/** Who can read the session: a team, or null for its owner alone. */
+export interface Reader {
+  readonly team: string | null;
+  readonly label: string;
+  readonly about: string;
+}
+
+/** A kind of secret that was redacted, or of parts that were left out, with its count. */
+export interface Fact {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** One of the longest texts that leave. */
+export interface LongText {
+  readonly line: string;
+  readonly chars: string;
+  readonly beginning: string;
+}
+
+const LEFT_OUT: Readonly<Record<string, string>> = {
+  images: "Images",
+  encrypted: "Texts that are encrypted for your account",
+  unreadable: "Lines that cannot be read",
+};
+
+const NEVER = [
+  "Your files: only their names and the texts in the conversation leave.",
+  "Hashes as proof, so that nothing is taken as verified elsewhere.",
+  "Images, and texts that are encrypted for your account.",
+  "A session with a private key, or in a folder that the setting neverPush names.",
+];
+
+/** The view of a preview; null if the session was refused. */
+export function pushView(name: string, push: Push, remote: Remote, done = ""): PushView | null {
+  const [session] = push.sessions;
+  if (session === undefined) {
+    return null;
+  }
+  const isUnchanged = session.state === "unchanged" && done === "";
+  return {
+    kind: "push",
+    sessionId: session.sessionId,
+    name,
+    remote: placeName(remote),
+    place: plain(remote.place),
+    size: sizeWords(session),
+    readers: readersOf(remote, push.teams),
+    facts: factsOf(session),
+    warning:
+      `Redaction knows ${counted(push.kinds, "1 kind", `${push.kinds} kinds`)} of secrets and no more: a secret of another kind, or ` +
+      "one in plain words, leaves.",
+    longest: push.longest.map(longText),
+    never: NEVER,
+    unchanged: isUnchanged ? "This session is there already, and nothing new leaves." : "",
+    done,
+  };
+}
+
+function readersOf(remote: Remote, teams: readonly string[]): readonly Reader[] {
+  if (!remote.isServer) {
+    const about = `Everybody who can read the folder ${plain(remote.place)}`;
+    return [{ team: null, label: "Your machines", about }];
+  }
+  const own = { team: null, label: "Private", about: "Only you, on each of your machines" };
+  const others = teams.map((team) => ({
+    team,
+    label: `Team ${plain(team)}`,
+    about: `Everybody in the team ${plain(team)} can read and pull it`,
+  }));
+  return [own, ...others];
+}
+
+function factsOf({ redacted, leftOut }: PushedSession): readonly Fact[] {
+  const count = (number: number) => number.toLocaleString("en-US");
+  const secrets = Object.entries(redacted).map(([kind, number]) => ({
+    name: `Redacted: ${plain(kind).replaceAll("_", " ")}`,
+    value: count(number),
+  }));
+  const parts = Object.entries(leftOut).map(([kind, number]) => ({
+    name: `Left out: ${LEFT_OUT[kind] ?? plain(kind)}`,
+    value: count(number),
+  }));
+  return [...secrets, ...parts];
+}
+
+function longText({ line, chars, beginning }: LeavingText): LongText {
+  return {
+    line: line.toLocaleString("en-US"),
+    chars: chars.toLocaleString("en-US"),
+    beginning: cut(plain(beginning), 300),
+  };
+}
+
+/** The shown data of a push, so that exactly this is sent. */
+export function shownIn(push: Push): readonly ShownSession[] {
+  return push.sessions
+    .filter(({ state }) => state === "new")
+    .map(({ sessionId, lines, digest }) => ({ sessionId, lines, digest }));
+}
+
+/** The sentence of a finished push. */
+export function pushedWords({ sessions: [session], team }: Push, remote: Remote): string {
+  const place = placeName(remote);
+  if (session?.state === "ahead") {
+    return `Later lines of this session are in ${place} already, from another machine.`;
+  }
+  const sent = session === undefined || session.sent === 0 ? "" : `${byteWords(session.sent)} sent`;
+  const readers = remote.isServer ? (team === null ? "private" : `team ${plain(team)}`) : "";
+  const more = dotted(sent, readers);
+  return `Pushed to ${place}${more === "" ? "" : ` · ${more}`}.`;
+}

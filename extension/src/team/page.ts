@@ -1,0 +1,115 @@
+/** The page of a session in the remote: read-only, from a copy in the cache of this machine. */
+
+import type * as vscode from "vscode";
+import type { RemoteSession, SessionSummary } from "../client/protocol.ts";
+import { longRequest } from "../client/requests.ts";
+import type { App } from "../common/app.ts";
+import { runCommand } from "../common/messages.ts";
+import type { FromPage } from "../common/model/pages.ts";
+import { cut } from "../common/model/text.ts";
+import { type Tab, Tabs } from "../common/panel.ts";
+import type { Shared } from "../page/model/page.ts";
+import { SessionPage } from "../page/page.ts";
+import { type Remote, remoteOf, remoteTitle, sharedOf } from "./model/texts.ts";
+
+/** The pages of this window, one for a session in the remote. */
+export class RemotePages extends Tabs<"sessionId", RemotePage> {
+  constructor(app: App, extension: vscode.Uri) {
+    super(app, extension, "remote", ["sessionId"], RemotePage);
+  }
+
+  /** Show a session; a page that is open already is read anew, for it may have been pushed since. */
+  show(session: RemoteSession): void {
+    const ids = { sessionId: session.sessionId };
+    const before = this.find(ids);
+    this.open(cut(remoteTitle(session), 40), ids);
+    void before?.renew();
+  }
+}
+
+/** The messages of the page that only read. */
+const READING: readonly FromPage["kind"][] = [
+  ...(["record", "conversation", "change", "planThen", "link", "whole", "losses", "goTo"] as const),
+];
+
+class RemotePage extends SessionPage {
+  /** The path of the copy in the cache; empty until it is there. */
+  #path = "";
+  #shared: RemoteSession | null = null;
+  #remote: Remote | null = null;
+  /** Whether the page waits for a person: a window that is loaded again connects to nothing. */
+  #waits: boolean;
+
+  constructor(tab: Tab<"sessionId">) {
+    super(tab);
+    this.#waits = tab.isRestored;
+  }
+
+  protected override get key(): string {
+    return this.#path;
+  }
+
+  protected override get shared(): Shared | null {
+    const [shared, remote] = [this.#shared, this.#remote];
+    return shared === null || remote === null ? null : sharedOf(shared, remote, Date.now());
+  }
+
+  /** Folder and commit are of another machine, so neither leads to files of this one. */
+  protected override asShown(session: SessionSummary): SessionSummary {
+    return { ...session, sessionId: this.#path, cwd: null, git: null };
+  }
+
+  /** The copy in the cache does not change. */
+  protected override concerns(): boolean {
+    return false;
+  }
+
+  protected override changed(): void {}
+
+  /** The session of the page is not one of the list, so it is not the session in view. */
+  protected override activated(): void {}
+
+  protected override async look(): Promise<void> {
+    if (this.#waits) {
+      this.#waits = false;
+      const why = "This session is in the remote. It is read again when you ask for it.";
+      this.complain(why, true);
+      return;
+    }
+    try {
+      if (await this.#fetch()) {
+        await super.look();
+      }
+    } catch (error) {
+      this.refuse(error, true);
+    }
+  }
+
+  renew(): Promise<void> {
+    return this.look();
+  }
+
+  /** Bring the session into the cache, unless it is there; false if a person cancelled that. */
+  async #fetch(): Promise<boolean> {
+    const { server } = this.app;
+    const { sessionId } = this;
+    this.#remote = remoteOf(await server.request("remote", {}));
+    const found = await longRequest(server, "Reading the session", "remoteSession", { sessionId });
+    if (found === undefined) {
+      this.close();
+      return false;
+    }
+    this.#path = found.path;
+    this.#shared = found.session;
+    return true;
+  }
+
+  protected override async handle(message: FromPage): Promise<unknown> {
+    if (message.kind === "pull") {
+      const [shared, remote] = [this.#shared, this.#remote];
+      return runCommand("pullSession", { kind: "remoteSession", shared, remote });
+    }
+    const isReading = message.kind === "turn" && message.action === "changes";
+    return isReading || READING.includes(message.kind) ? super.handle(message) : undefined;
+  }
+}

@@ -1,0 +1,36 @@
+"""A PostgreSQL server with a store and two people of one team, `ana` and `ben`.
+
+    python team_server.py
+
+prints the addresses of both as one JSON object, or `{}` where there is no server to start.  A first
+line that comes in stops the server, the end of the input ends the program.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+TESTS = Path(__file__).parents[1]
+sys.path += [str(TESTS), str(TESTS.parent / "tools")]
+
+from postgres_server import programs, running  # noqa: E402
+from team import set_up  # noqa: E402
+
+
+def main() -> None:
+    if programs() is None:
+        print("{}", flush=True)
+        return
+    with running() as server:
+        set_up(server)
+        people = {login: server.url(login, "postgres") for login in ("ana", "ben")}
+        print(json.dumps(people), flush=True)
+        if sys.stdin.readline():
+            server.stop()
+            print("stopped", flush=True)
+            sys.stdin.readline()
+            server.start()  # it is stopped at the end
+
+
+if __name__ == "__main__":
+    main()
