@@ -18,12 +18,12 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 STORIES = sorted(folder for folder in GOLDEN.glob("*") if folder.is_dir())
 
 
-def test_there_are_stories():
+def test_some_stories_exist():
     assert len(STORIES) > 20
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
-def test_a_story_says_why_it_is_told_and_ends_as_expected(
+def test_story_has_a_reason_and_the_expected_end(
     story: Path, golden: Callable[[Path, bytes], None]
 ):
     checkpoint = told(story)

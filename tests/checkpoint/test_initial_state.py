@@ -90,7 +90,7 @@ def happened(done: Restore) -> dict[str, tuple[bool, bool]]:
 # --- windows -------------------------------------------------------------------------------------
 
 
-def test_a_turn_stands_in_the_window_that_it_was_in_whatever_the_session_began_with(home: Home):
+def test_turn_shows_its_own_window_even_in_a_continued_session(home: Home):
     with sessions_of(home) as sessions:
         name = restored(sessions, thread(1)).record.session_id
         go_on(sessions, name, worked(), r.compacted("short", []), worked("n2"))
@@ -119,7 +119,7 @@ def test_a_turn_stands_in_the_window_that_it_was_in_whatever_the_session_began_w
 
 
 @pytest.mark.parametrize("way", MODES)
-def test_the_modes_of_before_a_hard_branch_go_on_in_its_branches(home: Home, way: RestoreMode):
+def test_hard_branch_and_its_branches_keep_earlier_modes(home: Home, way: RestoreMode):
     with sessions_of(home) as sessions:
         first = restored(sessions, thread(1)).record
         go_on(sessions, first.session_id, r.turn(mode("default"), r.user("Then"), mode("plan")))
@@ -134,7 +134,7 @@ def test_the_modes_of_before_a_hard_branch_go_on_in_its_branches(home: Home, way
 
 
 @pytest.mark.parametrize("way", MODES)
-def test_a_branch_of_a_compacted_session_knows_what_was_read_and_changed_before(
+def test_branch_of_a_compacted_session_keeps_earlier_reads_and_changes(
     home: Home, way: RestoreMode
 ):
     with sessions_of(home) as sessions:
@@ -161,7 +161,7 @@ def test_a_branch_of_a_compacted_session_knows_what_was_read_and_changed_before(
     assert done.fallbacks == ()
 
 
-def test_what_nothing_here_tells_of_before_a_compaction_is_said_not_to_be_known(home: Home):
+def test_unknown_state_before_a_compaction_is_reported_as_unknown(home: Home):
     with sessions_of(home) as sessions:
         name = into_new(sessions, thread(1))
         go_on(sessions, name, worked())
@@ -185,7 +185,7 @@ def shape(chain: tuple[Ancestor, ...]) -> list[tuple[str, str, str]]:
     return [(each.session_id, each.kind, each.source_turn.session_id) for each in chain]
 
 
-def test_the_way_up_leads_through_compactions_and_forks(home: Home):
+def test_ancestry_includes_compactions_and_forks(home: Home):
     with sessions_of(home) as sessions:
         branch = restored(sessions, thread(1)).record
         go_on(sessions, branch.session_id, worked())
@@ -216,7 +216,7 @@ def test_the_way_up_leads_through_compactions_and_forks(home: Home):
     )
 
 
-def test_the_edge_of_a_compaction_names_the_last_line_of_its_source(home: Home):
+def test_compaction_edge_names_the_last_line_of_its_source(home: Home):
     with sessions_of(home) as sessions:
         branch = restored(sessions, thread(1)).record.session_id
         go_on(sessions, branch, worked())

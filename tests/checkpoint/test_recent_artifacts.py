@@ -55,7 +55,7 @@ def test_files_come_first_then_commands_with_their_failure_then_tool_outputs(
     ]
 
 
-def test_a_command_that_passes_later_is_no_failure_now_and_says_nothing_of_before(home: Home):
+def test_command_that_passes_later_shows_no_earlier_failure(home: Home):
     test = r.shell("make test", "1 failed", exit_code=2, status="failed")
     found = shown(
         home, r.turn(r.user("Go"), test), r.turn(r.user("On"), r.shell("make test", "ok"))
@@ -65,7 +65,7 @@ def test_a_command_that_passes_later_is_no_failure_now_and_says_nothing_of_befor
     assert rows(asked(home, "1")) == [("make test", None, "")]
 
 
-def test_a_file_says_when_it_was_seen_and_whether_it_is_what_the_session_left(home: Home):
+def test_file_shows_when_it_was_seen_and_whether_it_changed_since(home: Home):
     read = r.shell("cat b.py", "b\n", reads=["b.py"])
     add = r.patch(add="a.py", content="1\n")
     turns = r.turn(r.user("Go"), read), r.turn(r.user("On"), add), r.turn(r.user("Wait"))
@@ -84,7 +84,7 @@ def test_a_file_says_when_it_was_seen_and_whether_it_is_what_the_session_left(ho
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_a_plan_says_its_turn_once_a_later_turn_began(home: Home, form: r.Form):
+def test_plan_shows_its_turn_once_a_later_turn_began(home: Home, form: r.Form):
     found = shown(
         home, r.turn(r.user("Go"), PLAN), r.turn(r.user("On")), r.turn(r.user("Also")), form=form
     )
@@ -94,7 +94,7 @@ def test_a_plan_says_its_turn_once_a_later_turn_began(home: Home, form: r.Form):
     assert asked(home, "2").plan_origin == "from turn 1"
 
 
-def test_a_plan_that_was_accepted_later_says_the_turn_of_its_acceptance(home: Home):
+def test_accepted_plan_shows_the_turn_of_its_acceptance(home: Home):
     turns = [r.turn(r.user(text), *more) for text, *more in (("Go", PLAN), ("On",), ("Also",))]
     shown(home, *turns)
     with home.house() as house:
@@ -104,5 +104,5 @@ def test_a_plan_that_was_accepted_later_says_the_turn_of_its_acceptance(home: Ho
     assert asked(home).plan_origin == "from turn 2"
 
 
-def test_a_session_without_a_plan_says_no_turn(home: Home):
+def test_session_without_a_plan_shows_no_turn(home: Home):
     assert shown(home, r.turn(r.user("Go")), r.turn(r.user("On"))).plan_origin == ""

@@ -195,7 +195,7 @@ def test_the_first_of_two_failing_dependencies_is_named_in_the_order_of_the_fact
         pytest.param("absent", None, False, id="no such artifact, not asked for"),
     ],
 )
-def test_a_fact_stands_while_each_dependency_is_known_and_equal(
+def test_fact_is_valid_while_each_dependency_is_known_and_unchanged(
     now: str | None, then: str | None, stands: bool
 ):
     files = () if now == "absent" else (artifact("a", digest=now),)
@@ -205,7 +205,7 @@ def test_a_fact_stands_while_each_dependency_is_known_and_equal(
     assert len(section(shown, "[FACTS_SUSPECT]")) == (not stands)
 
 
-def test_facts_stand_in_the_order_of_their_keys_by_code_point():
+def test_facts_are_sorted_by_key_in_code_point_order():
     files = (artifact("a", digest="sha256:1"),)
     valid = {key: fact("x") for key in ("z", "é", "a", "B")}
     suspect = {key + "!": fact("x", "a", digest="sha256:2") for key in ("é", "z", "B", "a")}
@@ -215,7 +215,7 @@ def test_facts_stand_in_the_order_of_their_keys_by_code_point():
         assert [line[2] for line in section(shown, heading)] == ["B", "a", "z", "é"]
 
 
-def test_of_a_chain_of_decisions_only_the_end_is_shown_whether_or_not_it_fits():
+def test_only_the_last_decision_of_a_chain_is_shown_even_without_room():
     chain = checkpoint(decisions=(decision("a"), decision("b", "a"), decision("x")))
 
     last = "- decide x \u2014 because (id=x evidence=user:u1)"
@@ -240,7 +240,7 @@ def test_open_steps_come_first_and_the_nearest_of_each_are_kept():
     assert section(unsaid, "[PLAN]") == ["- [ ] x (id=a)"]
 
 
-def test_a_recent_artifact_has_a_line_while_it_is_kept_and_its_uri_is_never_cut():
+def test_kept_artifact_has_a_line_and_its_uri_is_never_cut():
     uri = "d/" * 400 + "x"
     forgetful = Checkpoint(9, None, Plan(), (), {uri: artifact(uri)}, {}, ("gone", uri))
 
@@ -263,7 +263,7 @@ STAT = "stat:70000000-1795168800000000000"
         (None, None, "a.py"),
     ],
 )
-def test_a_hash_is_shown_by_its_first_digits_and_a_file_that_was_changed_says_so(
+def test_hash_is_abbreviated_and_a_changed_file_is_marked(
     now: str | None, seen: str | None, shown: str
 ):
     known = Artifact("a.py", "file", now, 1, seen_hash=seen)
@@ -296,7 +296,7 @@ THREE = checkpoint(
     ],
 )
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 1000])
-def test_a_section_holds_as_many_lines_as_its_cap_and_the_right_ones(
+def test_section_holds_the_right_lines_up_to_its_cap(
     cap: str, heading: str, mark: str, firsts: list[str], size: int
 ):
     caps = Caps().replaced({cap: size})
@@ -337,7 +337,7 @@ def test_every_value_is_cut_to_the_same_number_of_code_points(size: int, shown: 
 
 
 @pytest.mark.parametrize("unit", ["x", "é", "日", "🦜", "e\u0301", "👩\u200d💻", "\U0010ffff"])
-def test_a_value_of_more_than_160_code_points_is_cut_whatever_is_asked_for(unit: str):
+def test_value_over_160_code_points_is_always_cut(unit: str):
     for length in (159, 160, 161, 162, 1000):
         text = (unit * length)[:length]
         for size in (160, 161, 10**9):
@@ -399,7 +399,7 @@ def test_spaces_are_kept_and_the_ends_trimmed_before_the_cut():
 
 
 @pytest.mark.parametrize("cap", sorted(Caps().as_json()))
-def test_a_cap_is_a_whole_number_of_at_least_zero_and_the_length_of_a_value_of_one(cap: str):
+def test_cap_is_zero_or_more_and_the_value_length_one_or_more(cap: str):
     values = [-1, 1.0, 1.5, True, False, "1", None, [1], float("nan"), float("inf")]
     for value in [*values, *([0] if cap == "maxValueChars" else [])]:
         with pytest.raises(BadCaps, match=cap):
@@ -412,7 +412,7 @@ def test_an_unknown_cap_is_refused_by_name():
             Caps().replaced({cap: 1})
 
 
-def test_there_are_seven_caps_and_who_names_some_keeps_the_others():
+def test_naming_some_of_the_seven_caps_keeps_the_others():
     seven = {
         "maxOpenPlanSteps": 12,
         "maxDonePlanSteps": 5,
@@ -440,7 +440,7 @@ def forbidden(name: str) -> Callable[..., object]:
     return call
 
 
-def test_a_view_looks_at_nothing_but_its_arguments(monkeypatch: pytest.MonkeyPatch):
+def test_view_depends_only_on_its_arguments(monkeypatch: pytest.MonkeyPatch):
     before, expected = copy.deepcopy(FULL), view_v1(FULL, Caps())
     with monkeypatch.context() as patched:
         for owner, names in (
@@ -460,7 +460,7 @@ def test_a_view_looks_at_nothing_but_its_arguments(monkeypatch: pytest.MonkeyPat
     assert (view, before) == (expected, FULL)
 
 
-def test_a_view_does_not_depend_on_the_order_in_which_maps_were_filled():
+def test_view_does_not_depend_on_map_insertion_order():
     plan = attrs.evolve(FULL.plan, done=turned(FULL.plan.done))
     maps = {"artifacts": turned(FULL.artifacts), "facts": turned(FULL.facts)}
     other = attrs.evolve(FULL, plan=plan, **maps)

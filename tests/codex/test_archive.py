@@ -39,7 +39,9 @@ def codex_lists(home: CodexHome) -> tuple[list[str], list[str]]:
 
 
 @pytest.mark.parametrize("with_database", [True, False])
-def test_codex_agrees_on_what_is_archived_and_can_go_on(scripted: MakeHome, *, with_database: bool):
+def test_codex_sees_our_archived_sessions_and_can_continue_them(
+    scripted: MakeHome, *, with_database: bool
+):
     home, model = scripted(Answer(say("hello")), Answer(say("again")))
     with AppServer(home) as server:
         session = server.start()
@@ -56,7 +58,7 @@ def test_codex_agrees_on_what_is_archived_and_can_go_on(scripted: MakeHome, *, w
     assert len(model.requests) == 2
 
 
-def test_without_codex_the_file_is_moved_and_it_is_said_what_that_means(scripted: MakeHome):
+def test_without_codex_the_file_is_moved_with_a_warning(scripted: MakeHome):
     home, _ = scripted(Answer(say("hello")))
     session = home.exec("Say hello")
 
@@ -67,7 +69,7 @@ def test_without_codex_the_file_is_moved_and_it_is_said_what_that_means(scripted
     assert f"codex archive {session}" in said
 
 
-def test_what_was_moved_behind_codex_is_put_back_whole(scripted: MakeHome):
+def test_file_moved_without_codex_is_restored_completely(scripted: MakeHome):
     home, model = scripted(Answer(say("hello")), Answer(say("again")))
     session = home.exec("Say hello")
     ask(home, "archive", session, codex=False)

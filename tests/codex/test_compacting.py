@@ -97,7 +97,7 @@ def test_a_new_session_is_listed_resumed_and_sends_exactly_the_replacement(
 
 
 @both
-def test_a_new_session_goes_on_with_the_model_and_the_effort_of_its_source(
+def test_new_session_keeps_the_model_and_effort_of_its_source(
     scripted: MakeHome, legacy: bool
 ) -> None:
     home, model = scripted(Answer(say(WORK)), Answer(say("Going on.")), model_name="gpt-5.2")
@@ -119,7 +119,7 @@ def test_a_new_session_goes_on_with_the_model_and_the_effort_of_its_source(
 
 
 @both
-def test_in_place_the_next_request_is_the_replacement_with_one_call_of_the_model(
+def test_next_request_after_compacting_in_place_is_the_replacement(
     scripted: MakeHome, legacy: bool
 ) -> None:
     home, model = scripted(*script())
@@ -136,7 +136,7 @@ def test_in_place_the_next_request_is_the_replacement_with_one_call_of_the_model
 
 
 @both
-def test_taken_back_in_place_codex_sends_what_it_sent_before(
+def test_undo_in_place_makes_codex_send_the_earlier_history(
     scripted: MakeHome, legacy: bool
 ) -> None:
     home, model = scripted(*script()[:2], *(Answer(say(WORK)) for _ in range(6)))
@@ -154,7 +154,7 @@ def test_taken_back_in_place_codex_sends_what_it_sent_before(
 
 
 @both
-def test_while_codex_has_it_loaded_only_a_new_session_is_made(
+def test_session_loaded_in_codex_is_compacted_only_into_a_new_session(
     scripted: MakeHome, legacy: bool
 ) -> None:
     home, _ = scripted(*script())
@@ -169,7 +169,7 @@ def test_while_codex_has_it_loaded_only_a_new_session_is_made(
 
 
 @both
-def test_after_codex_compacts_a_session_of_ours_one_handoff_counts(
+def test_after_codex_compacts_our_session_only_one_handoff_counts(
     scripted: MakeHome, legacy: bool
 ) -> None:
     home, _ = scripted(*script(), summaries=("It is about a login.",))
@@ -232,7 +232,7 @@ def history_of(home: CodexHome) -> list[Any]:
 
 
 @pytest.mark.parametrize("where", ROLLED_BACK)
-def test_wherever_a_session_was_rolled_back_the_replacement_counts_and_can_be_taken_back(
+def test_replacement_counts_and_can_be_undone_after_any_rollback(
     scripted: MakeHome, where: str
 ) -> None:
     events, steps = ROLLED_BACK[where]
@@ -256,7 +256,7 @@ def test_wherever_a_session_was_rolled_back_the_replacement_counts_and_can_be_ta
     assert model.compactions == []
 
 
-def test_what_was_said_and_rolled_back_since_does_not_bar_the_way_back(scripted: MakeHome) -> None:
+def test_message_that_was_rolled_back_does_not_prevent_undo(scripted: MakeHome) -> None:
     home, model = scripted(Answer(say("So.")))
     path = put(home, BEGINNING)
     before = history_of(home)

@@ -68,7 +68,7 @@ def hold_the_rest(rest: Sequence[Any], prompt: str) -> None:
 
 @both_targets
 @every_generation
-def test_the_next_requests_hold_the_replacement_and_nothing_of_what_it_replaced(
+def test_next_request_holds_the_replacement_and_none_of_the_replaced_items(
     scripted: MakeHome, generation: str, into: Into
 ) -> None:
     home, model = scripted(Answer(say(SAYS)), Answer(say(SAYS)))
@@ -101,7 +101,7 @@ def test_the_next_requests_hold_the_replacement_and_nothing_of_what_it_replaced(
     assert told.artifacts == knew.artifacts
 
 
-def test_a_session_without_envelopes_which_codex_itself_resumes_no_more_goes_on_in_a_new_one(
+def test_session_without_envelopes_continues_in_a_new_one(
     scripted: MakeHome,
 ) -> None:
     home, model = scripted(Answer(say(SAYS)))
@@ -134,7 +134,7 @@ def test_thousands_of_records_become_one_short_request(scripted: MakeHome) -> No
 
 @both_targets
 @every_generation
-def test_taken_back_codex_sends_what_it_would_have_sent(
+def test_undo_makes_codex_send_the_original_history(
     scripted: MakeHome, generation: str, into: Into
 ) -> None:
     home, model = scripted(Answer(say(SAYS)))
@@ -156,7 +156,7 @@ def test_taken_back_codex_sends_what_it_would_have_sent(
     assert (len(model.turns), model.compactions) == (1, [])
 
 
-def test_left_alone_the_full_session_would_have_cost_a_summary(scripted: MakeHome) -> None:
+def test_without_compaction_codex_would_have_made_a_summary_call(scripted: MakeHome) -> None:
     home, model = scripted(Answer(say(SAYS)), summaries=("It is about a login.",))
     put(home, written_by("0.140", FULL))
 

@@ -110,7 +110,7 @@ def files(home: CodexHome) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in paths if path.exists()}
 
 
-def test_until_they_are_trusted_hooks_are_listed_and_not_called(scripted: MakeHome) -> None:
+def test_untrusted_hooks_are_listed_and_not_called(scripted: MakeHome) -> None:
     home, _ = scripted(Answer(say("Hello.")), Answer(say("Again.")))
     connected = Connected(home)
     before = files(home)
@@ -140,7 +140,7 @@ def test_until_they_are_trusted_hooks_are_listed_and_not_called(scripted: MakeHo
     assert files(home) == before
 
 
-def test_hooks_that_are_switched_off_are_told_of(scripted: MakeHome) -> None:
+def test_disabled_hooks_are_reported(scripted: MakeHome) -> None:
     home, _ = scripted()
     connected = Connected(home)
     config = home.codex_home / "config.toml"
@@ -153,7 +153,7 @@ def test_hooks_that_are_switched_off_are_told_of(scripted: MakeHome) -> None:
     assert (hook.problem, hook.trusted) == ("disabled", None)
 
 
-def test_trusted_hooks_are_called_where_a_window_begins_anew(scripted: MakeHome) -> None:
+def test_trusted_hooks_are_called_when_a_window_begins(scripted: MakeHome) -> None:
     home, model = scripted(
         *(Answer(say(f"Answer {number}.")) for number in range(1, 5)),
         summaries=("All is well so far.",),
@@ -201,7 +201,7 @@ def test_the_memory_tool_has_its_own_namespace(scripted: MakeHome) -> None:
     assert f"memory.apply was called with {' '.join(connected.options)}" in str(output["output"])
 
 
-def test_what_the_model_notes_is_in_its_next_view(scripted: MakeHome) -> None:
+def test_note_of_the_model_appears_in_its_next_view(scripted: MakeHome) -> None:
     note: dict[str, Json] = {
         "kind": "decision",
         "decisionId": "storage",
@@ -228,7 +228,7 @@ def test_what_the_model_notes_is_in_its_next_view(scripted: MakeHome) -> None:
     ]
 
 
-def test_the_trust_of_other_hooks_outlives_connect_and_remove(scripted: MakeHome) -> None:
+def test_trust_of_other_hooks_survives_connect_and_remove(scripted: MakeHome) -> None:
     home, _ = scripted()
     connected = Connected(home)
     theirs = {"hooks": [{"type": "command", "command": "true"}]}
@@ -250,7 +250,7 @@ def test_the_trust_of_other_hooks_outlives_connect_and_remove(scripted: MakeHome
     assert files(home) == before
 
 
-def test_what_codex_writes_among_ours_outlives_remove(scripted: MakeHome) -> None:
+def test_lines_that_codex_adds_between_ours_survive_remove(scripted: MakeHome) -> None:
     home, _ = scripted()
     connected = Connected(home)
     config = home.codex_home / "config.toml"
@@ -296,7 +296,7 @@ WRITES: dict[str, tuple[list[str], Edits]] = {
 
 
 @pytest.mark.parametrize(("command", "edits"), WRITES.values(), ids=WRITES)
-def test_what_codex_writes_into_ours_outlives_connecting_again(
+def test_values_that_codex_adds_to_ours_survive_another_connect(
     scripted: MakeHome, command: list[str], edits: Edits
 ) -> None:
     home, _ = scripted()

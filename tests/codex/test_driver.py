@@ -22,7 +22,7 @@ from codex.scripted_model import (
 pytestmark = pytest.mark.codex
 
 
-def test_codex_has_nothing_to_complain_about(scripted: MakeHome) -> None:
+def test_codex_reports_no_warnings(scripted: MakeHome) -> None:
     home, _ = scripted(Answer(say("Hello.")))
 
     home.exec("Hello?")
@@ -42,7 +42,7 @@ def test_a_legacy_thread_has_no_ordinals(scripted: MakeHome) -> None:
     assert not any("ordinal" in line for line in lines)
 
 
-def test_a_client_that_never_stops_asking_is_refused() -> None:
+def test_client_that_asks_without_end_is_refused() -> None:
     with ScriptedModel(()) as model:
         address = urlsplit(model.base_url)
         connection = HTTPConnection(str(address.hostname), address.port)
@@ -58,7 +58,7 @@ def test_a_client_that_never_stops_asking_is_refused() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_nothing_is_left_running(scripted: MakeHome) -> None:
+def test_no_process_keeps_running(scripted: MakeHome) -> None:
     never = Answer(say("Never said."), held=True)
     home, _ = scripted(Answer(shell("sleep 30", "call_sleep", yield_time_ms=250)), never)
 

@@ -37,7 +37,7 @@ def evaluated(home: CodexHome) -> tuple[int, dict[str, str]]:
     return done.returncode, {line[0]: line[1] for line in lines}
 
 
-def test_an_answer_that_has_everything_passes(scripted: MakeHome) -> None:
+def test_complete_answer_passes(scripted: MakeHome) -> None:
     told: dict[str, object] = {"task": SECOND, "nextStep": "Fix it", "files": []}
     home, model = scripted(Answer(say(f"Here it is: {json.dumps(told)}")))
     put(home, written_by("0.169"))
@@ -48,7 +48,7 @@ def test_an_answer_that_has_everything_passes(scripted: MakeHome) -> None:
     assert len(model.turns) == 1
 
 
-def test_what_an_answer_lacks_is_named(scripted: MakeHome) -> None:
+def test_missing_parts_of_an_answer_are_named(scripted: MakeHome) -> None:
     home, _ = scripted(Answer(say(json.dumps({"task": "Something else", "nextStep": "Fix it"}))))
     put(home, written_by("0.169"))
 

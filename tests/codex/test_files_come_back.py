@@ -59,7 +59,7 @@ def prepared(home: CodexHome) -> None:
     (home.project / "run.sh").chmod(0o755)
 
 
-def test_each_of_ten_turns_comes_back(scripted: MakeHome) -> None:
+def test_files_can_be_restored_to_each_of_ten_turns(scripted: MakeHome) -> None:
     answers = [Answer(item) for item in TURNS]
     ended = [each for item in answers for each in (item, Answer(say("Done.")))][1:]
     home, model = scripted(*ended)
@@ -117,7 +117,7 @@ def copying(home: CodexHome, mode: str) -> None:
     trust(home)
 
 
-def test_with_the_hook_the_replaced_texts_come_back(scripted: MakeHome) -> None:
+def test_hook_copies_restore_replaced_texts(scripted: MakeHome) -> None:
     moved = "*** Update File: calc/core.py\n*** Move to: old.py\n"
     items = [
         patch("*** Add File: README.md\n+Mine.\n", "c1"),
@@ -148,7 +148,7 @@ def test_with_the_hook_the_replaced_texts_come_back(scripted: MakeHome) -> None:
         assert files_in(home.project) == copies[-1], f"undo of turn {number}"
 
 
-def test_with_the_hook_the_patches_within_scripts_and_commands_are_copied(
+def test_hook_copies_files_of_patches_inside_scripts_and_commands(
     scripted: MakeHome,
 ) -> None:
     text = "*** Begin Patch\n*** Add File: {}\n+Mine.\n*** End Patch"

@@ -218,7 +218,7 @@ def test_watch_keeps_the_checkpoint_current_while_codex_works(scripted: MakeHome
     assert model.unscripted == []
 
 
-def test_serve_tells_its_client_while_codex_works(scripted: MakeHome) -> None:
+def test_serve_notifies_its_client_while_codex_works(scripted: MakeHome) -> None:
     work = Work()
     home, model = scripted(*work.answers())
 
@@ -371,9 +371,7 @@ def test_a_compaction_loses_neither_task_nor_plan_nor_files(
 
 
 @pytest.mark.parametrize("legacy", [False, True], ids=["paginated", "legacy"])
-def test_a_fork_has_what_came_before_it_and_what_it_did_itself(
-    scripted: MakeHome, legacy: bool
-) -> None:
+def test_fork_has_its_own_work_and_the_work_before_it(scripted: MakeHome, legacy: bool) -> None:
     home, model = scripted(
         *look_and_fix(),
         Answer(apply_patch(NOTE.format(name="source.txt"), "call_source")),
@@ -433,7 +431,7 @@ def test_a_reverted_turn_no_longer_counts(scripted: MakeHome) -> None:
 
 
 @pytest.mark.parametrize("legacy", [False, True], ids=["paginated", "legacy"])
-def test_an_interrupted_turn_keeps_what_it_did(scripted: MakeHome, legacy: bool) -> None:
+def test_interrupted_turn_keeps_its_work(scripted: MakeHome, legacy: bool) -> None:
     thinking = Answer(say("Never said."), held=True)
     home, model = scripted(*look_and_fix()[:-1], thinking)
 
@@ -449,7 +447,7 @@ def test_an_interrupted_turn_keeps_what_it_did(scripted: MakeHome, legacy: bool)
     assert model.unscripted == []
 
 
-def test_an_interrupted_command_did_run(scripted: MakeHome) -> None:
+def test_interrupted_command_counts_as_run(scripted: MakeHome) -> None:
     home, model = scripted(Answer(shell(SLOW, "call_slow", yield_time_ms=20_000)))
 
     with AppServer(home) as server:
@@ -508,7 +506,7 @@ def test_a_subagent_has_a_checkpoint_of_its_own(scripted: MakeHome) -> None:
     assert model.unscripted == []
 
 
-def test_in_code_mode_the_calls_inside_a_script_count(scripted: MakeHome) -> None:
+def test_code_mode_calls_inside_a_script_count(scripted: MakeHome) -> None:
     source = f"""
         await tools.exec_command({{cmd: "cat README.md"}});
         await tools.apply_patch({json.dumps(FIX)});

@@ -76,7 +76,7 @@ def types(items: list[Item]) -> list[Json]:
     return [item["type"] for item in items]
 
 
-def test_a_session_with_calls(scripted: MakeHome) -> None:
+def test_history_of_a_session_with_calls_matches_codex(scripted: MakeHome) -> None:
     home, model = scripted(
         Answer(shell("cat README.md", "c1"), shell("exit 3", "c2")),
         Answer(shell("seq 1 30000", "c3")),  # longer than what is kept of an output
@@ -89,7 +89,7 @@ def test_a_session_with_calls(scripted: MakeHome) -> None:
     assert "tokens truncated" in str(items[-2]["output"])
 
 
-def test_a_session_that_codex_compacted(scripted: MakeHome) -> None:
+def test_history_of_a_session_compacted_by_codex_matches_codex(scripted: MakeHome) -> None:
     home, model = scripted(
         *(Answer(say(f"Answer {number}.")) for number in range(3)), summaries=("All is well.",)
     )
@@ -113,7 +113,7 @@ def test_a_session_that_codex_compacted(scripted: MakeHome) -> None:
     assert windows[1]["previousWindowId"] == windows[0]["windowId"] is not None
 
 
-def test_a_fork_and_a_revert(scripted: MakeHome) -> None:
+def test_history_of_a_fork_and_a_revert_matches_codex(scripted: MakeHome) -> None:
     home, model = scripted(*(Answer(say(f"Answer {number}.")) for number in range(5)))
 
     with AppServer(home) as server:
@@ -129,7 +129,7 @@ def test_a_fork_and_a_revert(scripted: MakeHome) -> None:
     assert "Two again." in str(hold(home, model, thread_id))
 
 
-def test_a_legacy_session_compacted_and_forked(scripted: MakeHome) -> None:
+def test_history_of_a_compacted_and_forked_legacy_session_matches_codex(scripted: MakeHome) -> None:
     home, model = scripted(
         *(Answer(say(f"Answer {number}.")) for number in range(4)), summaries=("All is well.",)
     )
@@ -146,7 +146,7 @@ def test_a_legacy_session_compacted_and_forked(scripted: MakeHome) -> None:
     hold(home, model, fork)
 
 
-def test_a_call_that_was_interrupted(scripted: MakeHome) -> None:
+def test_history_of_an_interrupted_call_matches_codex(scripted: MakeHome) -> None:
     never = Answer(say("Never said."), held=True)
     home, model = scripted(Answer(shell("sleep 30", "c1", yield_time_ms=250)), never)
 
@@ -159,7 +159,7 @@ def test_a_call_that_was_interrupted(scripted: MakeHome) -> None:
     assert "<turn_aborted>" in str(hold(home, model, thread_id))
 
 
-def test_a_process_that_was_killed_in_a_call(scripted: MakeHome) -> None:
+def test_history_of_a_process_killed_in_a_call_matches_codex(scripted: MakeHome) -> None:
     home, model = scripted(Answer(shell("cat README.md", "c1")), Answer(say("Done.")))
     session_id = home.exec("What is this?")
     (path,) = home.rollouts()
@@ -172,7 +172,7 @@ def test_a_process_that_was_killed_in_a_call(scripted: MakeHome) -> None:
     assert items[-1] == {"type": "function_call_output", "call_id": "c1", "output": "aborted"}
 
 
-def test_code_mode(scripted: MakeHome) -> None:
+def test_history_of_code_mode_matches_codex(scripted: MakeHome) -> None:
     source = 'text(await tools.exec_command({"cmd": "cat README.md"}));'
     home, model = scripted(
         Answer(script(source, "c1")), Answer(say("Done.")), model_name=CODE_MODE_MODEL
@@ -183,7 +183,7 @@ def test_code_mode(scripted: MakeHome) -> None:
     assert "custom_tool_call" in types(items)
 
 
-def test_an_image(scripted: MakeHome) -> None:
+def test_history_with_an_image_matches_codex(scripted: MakeHome) -> None:
     home, model = scripted(Answer(call("view_image", {"path": "a.png"}, "c1")), Answer(say("Red.")))
     (home.project / "a.png").write_bytes(base64.b64decode(PICTURE))
 
@@ -243,7 +243,7 @@ OLD = {
 
 
 @pytest.mark.parametrize("name", OLD)
-def test_a_file_as_older_versions_wrote_it(scripted: MakeHome, name: str) -> None:
+def test_history_of_an_older_file_format_matches_codex(scripted: MakeHome, name: str) -> None:
     home, model = scripted()
     path = (
         home.codex_home / "sessions/2026/11/20" / f"rollout-2026-11-20T10-00-00-{thread(1)}.jsonl"
@@ -256,7 +256,7 @@ def test_a_file_as_older_versions_wrote_it(scripted: MakeHome, name: str) -> Non
     hold(home, model, thread(1))
 
 
-def test_nothing_was_written_but_by_codex(scripted: MakeHome) -> None:
+def test_only_codex_wrote_to_the_home(scripted: MakeHome) -> None:
     home, _ = scripted(Answer(say("Hello.")))
     session_id = home.exec("Hello?")
     (path,) = home.rollouts()

@@ -102,7 +102,7 @@ def assert_shows(view: str, home: CodexHome) -> None:
     assert any("calc/core.py" in line and digest[:15] in line for line in view.splitlines())
 
 
-def test_after_a_compaction_within_a_turn_the_next_request_of_it_holds_the_view(
+def test_next_request_after_a_compaction_within_a_turn_holds_the_view(
     scripted: MakeHome,
 ) -> None:
     home, model = scripted(
@@ -144,7 +144,7 @@ def test_after_a_compaction_within_a_turn_the_next_request_of_it_holds_the_view(
     assert model.unscripted == []
 
 
-def test_after_a_compaction_the_bundle_quotes_what_the_history_no_longer_holds(
+def test_bundle_after_a_compaction_quotes_only_the_removed_history(
     scripted: MakeHome,
 ) -> None:
     home, model = scripted(
@@ -206,7 +206,7 @@ def told(home: CodexHome, session: str) -> list[tuple[int, Any]]:
     return SessionFile(path).records
 
 
-def test_on_resume_the_view_comes_once_as_long_as_it_stays_the_same(scripted: MakeHome) -> None:
+def test_resume_injects_the_view_once_while_it_is_unchanged(scripted: MakeHome) -> None:
     home, model = scripted(Answer(LOOK), Answer(PLAN), Answer(say("Fixed.")))
     connect(home)
     with AppServer(home) as server:
@@ -237,7 +237,7 @@ def test_on_resume_the_view_comes_once_as_long_as_it_stays_the_same(scripted: Ma
     assert status(home)["doors"][0]["lastSession"] == session
 
 
-def test_two_compactions_leave_one_copy(scripted: MakeHome) -> None:
+def test_two_compactions_leave_one_copy_of_the_bundle(scripted: MakeHome) -> None:
     home, model = scripted(
         Answer(LOOK),
         Answer(PLAN, usage=FULL),
@@ -254,7 +254,7 @@ def test_two_compactions_leave_one_copy(scripted: MakeHome) -> None:
     assert model.unscripted == []
 
 
-def test_an_untrusted_hook_is_not_called_and_the_status_says_so(scripted: MakeHome) -> None:
+def test_untrusted_hook_is_not_called_and_the_status_reports_it(scripted: MakeHome) -> None:
     home, model = scripted(Answer(LOOK), Answer(PLAN), Answer(say("Fixed.")), Answer(say("Yes.")))
     connect(home, trusted=False)
 
@@ -267,7 +267,7 @@ def test_an_untrusted_hook_is_not_called_and_the_status_says_so(scripted: MakeHo
     assert told["wayOut"]
 
 
-def test_what_the_model_notes_is_in_the_view_of_its_next_window(scripted: MakeHome) -> None:
+def test_note_of_the_model_appears_in_the_view_of_its_next_window(scripted: MakeHome) -> None:
     note: dict[str, Json] = {
         "kind": "decision",
         "decisionId": "division",
@@ -291,7 +291,7 @@ def test_what_the_model_notes_is_in_the_view_of_its_next_window(scripted: MakeHo
     assert "Divide truly" in decisions.split("\n[")[0]
 
 
-def test_a_hook_that_fails_breaks_no_turn(scripted: MakeHome) -> None:
+def test_failing_hook_breaks_no_turn(scripted: MakeHome) -> None:
     home, model = scripted(
         Answer(LOOK),
         Answer(PLAN, usage=FULL),

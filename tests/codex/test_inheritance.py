@@ -26,7 +26,7 @@ def facts(home: CodexHome, session: str) -> list[str]:
 
 
 @pytest.mark.parametrize("legacy", [False, True], ids=["paginated", "legacy"])
-def test_a_fork_inherits_what_was_noted_before_the_cut(scripted: MakeHome, legacy: bool) -> None:
+def test_fork_inherits_notes_made_before_the_cut(scripted: MakeHome, legacy: bool) -> None:
     home, _ = scripted(
         Answer(shell("cat README.md", "call_read")),
         Answer(say("Read.")),

@@ -261,7 +261,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_a_session_keeps_its_turns_and_its_request(scripted: MakeHome, kind: Kind) -> None:
+def test_session_keeps_its_turns_and_its_request(scripted: MakeHome, kind: Kind) -> None:
     home, model = scripted(*kind.answers, summaries=kind.summaries, model_name=kind.model_name)
     thread = kind.make(home, model)
 
@@ -297,7 +297,7 @@ KILLING: tuple[tuple[int, dict[str, Json]], ...] = (
 )
 
 
-def test_a_turn_that_an_older_codex_records_without_its_error_failed(scripted: MakeHome) -> None:
+def test_turn_without_a_recorded_error_in_older_codex_counts_as_failed(scripted: MakeHome) -> None:
     """Codex lists such turns as completed; nothing in the file but the missing answer says more."""
     killed = [
         answer

@@ -24,7 +24,7 @@ ADD = """*** Begin Patch
 
 
 @pytest.mark.parametrize("legacy", [False, True], ids=["paginated", "legacy"])
-def test_a_session_that_compacts_itself_and_reads_the_same_file_again(
+def test_reread_of_a_file_after_codexs_own_compaction_is_counted(
     scripted: MakeHome, legacy: bool
 ) -> None:
     home, model = scripted(

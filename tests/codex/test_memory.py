@@ -162,7 +162,7 @@ def bad(notes: Sequence[Payload]) -> list[tuple[Payload, str, str]]:
 
 
 @MODES
-def test_a_model_cites_what_was_listed_to_it_and_is_told_each_rule_that_it_breaks(
+def test_model_cites_listed_anchors_and_learns_each_rule_it_breaks(
     scripted: MakeHome, mode: type[Plain | InCode]
 ) -> None:
     look = Answer(mode.read())
@@ -231,7 +231,7 @@ KEYS = {
 }
 
 
-def test_a_search_offers_the_tools_with_every_key_of_every_kind(scripted: MakeHome) -> None:
+def test_tool_search_offers_the_tools_with_every_key_of_every_kind(scripted: MakeHome) -> None:
     search: Item = {
         "type": "tool_search_call",
         "status": "completed",
@@ -262,7 +262,7 @@ def test_a_search_offers_the_tools_with_every_key_of_every_kind(scripted: MakeHo
     assert "decision: decisionId, decision, rationale" in tools["memory_apply"]["description"]
 
 
-def test_the_list_of_servers_says_when_to_write(scripted: MakeHome) -> None:
+def test_server_list_says_when_to_write_notes(scripted: MakeHome) -> None:
     home, model = scripted(Answer(say("Done.")))
 
     with_memory(home).exec(TASK)
@@ -277,7 +277,7 @@ def test_the_list_of_servers_says_when_to_write(scripted: MakeHome) -> None:
         assert words in line
 
 
-def test_no_approval_is_asked_for_where_codex_may_ask_for_none(scripted: MakeHome) -> None:
+def test_no_approval_is_requested_where_codex_may_not_ask(scripted: MakeHome) -> None:
     note = good({"file": "calc/core.py", "tool_output": "call_none"})[1]
     home, model = scripted(Answer(Plain.read()), Answer(*Plain.apply([note])), Answer(say("Done.")))
     config = with_memory(home).codex_home / "config.toml"
@@ -293,7 +293,7 @@ def test_no_approval_is_asked_for_where_codex_may_ask_for_none(scripted: MakeHom
     assert told["accepted"]
 
 
-def test_code_mode_declares_the_tools_with_every_key_and_what_they_return(
+def test_code_mode_declares_every_key_and_return_value_of_the_tools(
     scripted: MakeHome,
 ) -> None:
     names = 'text(ALL_TOOLS.filter(t => /memory/.test(t.name)).map(t => t.description).join("\\n"))'
@@ -324,7 +324,7 @@ HOSTILE = """\
 
 
 @MODES
-def test_hostile_text_in_files_and_outputs_changes_nothing_but_hashes(
+def test_hostile_text_in_files_and_outputs_changes_only_hashes(
     scripted: MakeHome, mode: type[Plain | InCode]
 ) -> None:
     look, end = Answer(mode.read()), Answer(say("Done."), held=True)
@@ -373,7 +373,7 @@ def test_no_message_and_no_tool_call_starts_a_compaction(scripted: MakeHome) -> 
     assert json.loads(run(home, "show", session))["task"]["text"] == "/compact"
 
 
-def test_the_calls_of_the_memory_are_no_artifacts_and_each_has_a_receipt(
+def test_memory_calls_are_not_artifacts_and_each_has_a_receipt(
     scripted: MakeHome,
 ) -> None:
     note: Payload = {

@@ -24,7 +24,7 @@ def ask(home: CodexHome, *arguments: str) -> Any:  # noqa: ANN401 - any JSON doc
 
 
 @both_modes
-def test_codex_lists_and_resumes_what_came_in_a_pack(
+def test_codex_lists_and_resumes_a_session_imported_from_a_pack(
     scripted: MakeHome, tmp_path: Path, legacy: bool
 ) -> None:
     there, model = scripted(

@@ -41,7 +41,7 @@ def sent_again(model: Any, home: CodexHome, session: str) -> str:  # noqa: ANN40
 
 
 @both_modes
-def test_codex_resumes_a_pulled_session_without_what_only_its_account_can_read(
+def test_codex_resumes_a_pulled_session_without_account_bound_data(
     scripted: MakeHome, tmp_path: Path, legacy: bool
 ) -> None:
     there, model = scripted(
@@ -74,7 +74,7 @@ def test_codex_resumes_a_pulled_session_without_what_only_its_account_can_read(
 
 
 @both_modes
-def test_codex_never_takes_over_the_permissions_of_another_machine(
+def test_codex_never_adopts_permissions_of_another_machine(
     scripted: MakeHome, tmp_path: Path, legacy: bool
 ) -> None:
     there, model = scripted(Answer(say("Done.")))  # its Codex never asks, and has no sandbox
@@ -97,9 +97,7 @@ def test_codex_never_takes_over_the_permissions_of_another_machine(
     assert (found["cwd"], found["model"]) == (str(here.project), "gpt-5.5")
 
 
-def test_a_fork_of_a_base_that_redaction_changed_loses_no_line(
-    scripted: MakeHome, tmp_path: Path
-) -> None:
+def test_fork_of_a_redacted_base_loses_no_line(scripted: MakeHome, tmp_path: Path) -> None:
     there, model = scripted(
         Answer(shell("cat README.md", "call_1")),
         Answer(say(f"The first is {TOKEN}.")),

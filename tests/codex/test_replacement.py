@@ -98,9 +98,7 @@ def new_id() -> str:
     return uuid7(time.time_ns() // 1_000_000, os.urandom(8))
 
 
-def test_codex_sends_a_replacement_that_was_installed_in_place(
-    scripted: MakeHome, legacy: bool
-) -> None:
+def test_codex_sends_a_replacement_installed_in_place(scripted: MakeHome, legacy: bool) -> None:
     home, model = scripted(*script())
     thread, path = worked(home, legacy=legacy)
     before, history = path.read_bytes(), history_in(path)

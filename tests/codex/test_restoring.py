@@ -68,9 +68,7 @@ NAME = "before the rewrite: Fix the division, größer 日本 🙂"
 
 
 @both_modes
-def test_codex_goes_on_with_a_soft_branch_where_the_turn_ended(
-    scripted: MakeHome, legacy: bool
-) -> None:
+def test_codex_continues_a_soft_branch_after_its_turn(scripted: MakeHome, legacy: bool) -> None:
     home, model = scripted(*script())
     thread, path = two_turns(home, legacy=legacy)
     before = path.read_bytes()
@@ -94,7 +92,7 @@ def test_codex_goes_on_with_a_soft_branch_where_the_turn_ended(
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
-def test_codex_goes_on_with_a_soft_branch_of_a_session_of_any_version(
+def test_codex_continues_a_soft_branch_of_a_session_of_any_version(
     scripted: MakeHome, generation: str
 ) -> None:
     home, model = scripted()
@@ -115,9 +113,7 @@ def test_codex_goes_on_with_a_soft_branch_of_a_session_of_any_version(
 
 
 @both_modes
-def test_codex_begins_a_hard_branch_with_the_pack_and_nothing_else(
-    scripted: MakeHome, legacy: bool
-) -> None:
+def test_codex_starts_a_hard_branch_with_the_pack_alone(scripted: MakeHome, legacy: bool) -> None:
     home, model = scripted(*script())
     thread, path = two_turns(home, legacy=legacy)
     before = path.read_bytes()
@@ -150,7 +146,7 @@ def test_codex_begins_a_hard_branch_with_the_pack_and_nothing_else(
 
 
 @both_modes
-def test_a_hard_branch_goes_on_with_the_model_and_the_effort_of_its_source(
+def test_hard_branch_keeps_the_model_and_effort_of_its_source(
     scripted: MakeHome, legacy: bool
 ) -> None:
     home, _ = scripted(Answer(say(SAID)), model_name="gpt-5.2")
@@ -165,7 +161,7 @@ def test_a_hard_branch_goes_on_with_the_model_and_the_effort_of_its_source(
     assert (resumed["model"], resumed["reasoningEffort"]) == ("gpt-5.5", "high")
 
 
-def test_a_turn_that_codex_took_back_is_restored_from_what_remains(scripted: MakeHome) -> None:
+def test_reverted_turn_is_restored_from_the_remaining_records(scripted: MakeHome) -> None:
     home, model = scripted(*(Answer(say(f"Answer {number}.")) for number in range(4)))
     with AppServer(home) as server:
         thread = server.start()
@@ -201,7 +197,7 @@ def test_a_turn_that_codex_took_back_is_restored_from_what_remains(scripted: Mak
 
 
 @both_modes
-def test_codex_goes_on_with_a_soft_branch_of_a_session_that_has_no_whole_text(
+def test_codex_continues_a_soft_branch_of_a_session_without_whole_texts(
     scripted: MakeHome, legacy: bool
 ) -> None:
     home, model = scripted(*script())
@@ -222,7 +218,7 @@ def test_codex_goes_on_with_a_soft_branch_of_a_session_that_has_no_whole_text(
     assert fresh(items[len(history) :])
 
 
-def test_a_soft_branch_of_a_compacted_session_has_windows_of_its_own(scripted: MakeHome) -> None:
+def test_soft_branch_of_a_compacted_session_has_its_own_windows(scripted: MakeHome) -> None:
     home, model = scripted(*(Answer(say(f"Answer {n}.")) for n in range(3)), summaries=("Short.",))
     with AppServer(home) as server:
         thread = server.start()

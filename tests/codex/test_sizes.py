@@ -30,7 +30,7 @@ def compacted(home: CodexHome, thread: str, into: Any) -> Compacted:  # noqa: AN
 
 @pytest.mark.parametrize("legacy", [False, True], ids=["paginated", "legacy"])
 @pytest.mark.parametrize("into", ["new", "in-place"])
-def test_the_next_call_is_as_large_as_a_compaction_said(
+def test_next_call_has_the_size_that_the_compaction_predicted(
     scripted: MakeHome, into: str, legacy: bool
 ) -> None:
     home, model = scripted(

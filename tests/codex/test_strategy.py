@@ -148,7 +148,7 @@ def trust(home: CodexHome) -> None:
 
 @both
 @pytest.mark.parametrize("into", ["new", "in-place"])
-def test_with_one_call_of_the_model_its_summary_is_what_codex_sends_next(
+def test_summary_of_one_model_call_is_the_next_history_that_codex_sends(
     scripted: MakeHome, into: str, legacy: bool
 ) -> None:
     home, model = scripted(*script(), summaries=(SUMMARY,))
@@ -172,7 +172,7 @@ def test_with_one_call_of_the_model_its_summary_is_what_codex_sends_next(
     assert (len(model.turns), len(model.compactions)) == (calls + 2, 1)
 
 
-def test_it_is_recorded_like_any_other_with_its_strategy(scripted: MakeHome) -> None:
+def test_summary_is_recorded_like_any_compaction_with_its_strategy(scripted: MakeHome) -> None:
     home, _ = scripted(*script(), summaries=(SUMMARY,))
     thread, _ = worked(home)
 
@@ -191,9 +191,7 @@ def test_it_is_recorded_like_any_other_with_its_strategy(scripted: MakeHome) -> 
 
 
 @both
-def test_what_a_service_has_encrypted_is_installed_as_it_is(
-    scripted: MakeHome, legacy: bool
-) -> None:
+def test_encrypted_summary_is_installed_unchanged(scripted: MakeHome, legacy: bool) -> None:
     home, model = scripted(*script(), summaries=("gAAAAABsecret",))
     thread, path = worked(home, legacy=legacy)
     by_a_service(home)
@@ -210,7 +208,7 @@ def test_what_a_service_has_encrypted_is_installed_as_it_is(
 
 
 @both
-def test_taken_back_in_place_codex_sends_what_it_sent_before(
+def test_undo_in_place_makes_codex_send_the_earlier_history(
     scripted: MakeHome, legacy: bool
 ) -> None:
     home, model = scripted(*script(), summaries=(SUMMARY,))
@@ -225,7 +223,7 @@ def test_taken_back_in_place_codex_sends_what_it_sent_before(
     assert not any(SUMMARY in text for text in model.turns[-1].texts("user"))
 
 
-def test_of_a_session_that_does_not_fit_calls_are_left_out(scripted: MakeHome) -> None:
+def test_calls_are_dropped_from_a_session_that_does_not_fit(scripted: MakeHome) -> None:
     home, model = scripted(Answer(say("Going on.")), summaries=(SUMMARY,))
     path = put(
         home,
@@ -258,7 +256,7 @@ def test_of_a_session_that_does_not_fit_calls_are_left_out(scripted: MakeHome) -
 
 
 @pytest.mark.parametrize("outputs", [1, 4])
-def test_with_all_that_codex_adds_the_request_stays_inside_a_small_window(
+def test_request_with_codexs_additions_fits_a_small_window(
     scripted: MakeHome, outputs: int
 ) -> None:
     home, model = scripted(Answer(say("Going on.")), summaries=(SUMMARY,))
@@ -281,7 +279,7 @@ def test_with_all_that_codex_adds_the_request_stays_inside_a_small_window(
     assert -(-len(json.dumps(asked.body)) // 4) < window
 
 
-def test_a_compressed_session_is_not_unpacked_for_it(scripted: MakeHome) -> None:
+def test_compressed_session_is_not_unpacked_for_a_summary(scripted: MakeHome) -> None:
     home, model = scripted(*script(), summaries=(SUMMARY,))
     thread, path = worked(home)
     packed = path.with_name(f"{path.name}.zst")
@@ -299,7 +297,7 @@ def test_a_compressed_session_is_not_unpacked_for_it(scripted: MakeHome) -> None
     assert sent(model.turns[-1])[: len(done.replacement)] == list(done.replacement)
 
 
-def test_a_session_that_codex_has_loaded_goes_on_in_a_new_one_alone(scripted: MakeHome) -> None:
+def test_session_loaded_in_codex_continues_only_in_a_new_one(scripted: MakeHome) -> None:
     home, model = scripted(*script(), summaries=(SUMMARY,))
     thread, path = worked(home)
     with AppServer(home) as server:
@@ -314,7 +312,7 @@ def test_a_session_that_codex_has_loaded_goes_on_in_a_new_one_alone(scripted: Ma
         assert server.listed() == [done.session_id, thread]
 
 
-def test_a_model_that_is_too_slow_leaves_nothing_behind(scripted: MakeHome) -> None:
+def test_slow_model_leaves_no_files(scripted: MakeHome) -> None:
     home, model = scripted(*script(), summaries=(held(),))
     thread, path = worked(home)
     before = path.read_bytes()
@@ -331,7 +329,7 @@ def test_a_model_that_is_too_slow_leaves_nothing_behind(scripted: MakeHome) -> N
     assert len(scratches(home)) == 1
 
 
-def test_whoever_asked_can_stop_it_while_the_model_is_at_work(scripted: MakeHome) -> None:
+def test_caller_can_cancel_while_the_model_works(scripted: MakeHome) -> None:
     summary = held()
     home, _ = scripted(*script(), summaries=(summary,))
     thread, path = worked(home)
@@ -356,7 +354,7 @@ def test_whoever_asked_can_stop_it_while_the_model_is_at_work(scripted: MakeHome
     assert len(scratches(home)) == 1
 
 
-def test_a_model_that_fails_is_told_of_in_its_own_words(scripted: MakeHome) -> None:
+def test_failure_of_the_model_is_reported_in_its_own_words(scripted: MakeHome) -> None:
     home, _ = scripted(*script())
     thread, path = worked(home)
     before = path.read_bytes()
@@ -371,7 +369,7 @@ def test_a_model_that_fails_is_told_of_in_its_own_words(scripted: MakeHome) -> N
     assert len(scratches(home)) == 1
 
 
-def test_a_session_that_went_on_meanwhile_is_left_as_it_is(scripted: MakeHome) -> None:
+def test_session_that_grew_meanwhile_is_left_unchanged(scripted: MakeHome) -> None:
     home, _ = scripted(*script(), summaries=(SUMMARY,))
     thread, path = worked(home)
 
@@ -388,7 +386,7 @@ def test_a_session_that_went_on_meanwhile_is_left_as_it_is(scripted: MakeHome) -
     assert path.read_bytes() == before
 
 
-def test_a_preview_asks_no_model(scripted: MakeHome) -> None:
+def test_preview_makes_no_model_call(scripted: MakeHome) -> None:
     home, model = scripted(*script(), summaries=(SUMMARY,))
     thread, _ = worked(home)
 
@@ -401,7 +399,7 @@ def test_a_preview_asks_no_model(scripted: MakeHome) -> None:
     assert scratches(home) == []
 
 
-def test_a_hook_of_ours_has_no_word_for_a_scratch_fork(scripted: MakeHome) -> None:
+def test_our_hook_adds_no_text_to_a_scratch_fork(scripted: MakeHome) -> None:
     home, model = scripted(*script(), summaries=(SUMMARY, SUMMARY))
     thread, _ = worked(home)
     assert json.loads(run(home, "connect", "--json"))["written"] is True
@@ -421,7 +419,7 @@ def test_a_hook_of_ours_has_no_word_for_a_scratch_fork(scripted: MakeHome) -> No
     assert len(model.compactions) == 2
 
 
-def test_a_hook_of_the_users_that_stops_codex_stops_it(scripted: MakeHome) -> None:
+def test_user_hook_that_stops_codex_stops_the_summary(scripted: MakeHome) -> None:
     home, model = scripted(*script(), summaries=(SUMMARY,))
     thread, _ = worked(home)
     config = home.codex_home / "config.toml"
@@ -437,7 +435,7 @@ def test_a_hook_of_the_users_that_stops_codex_stops_it(scripted: MakeHome) -> No
     assert len(scratches(home)) == 1
 
 
-def test_whoever_is_killed_meanwhile_leaves_a_fork_that_the_next_start_puts_away(
+def test_next_start_archives_the_fork_of_a_killed_process(
     scripted: MakeHome,
 ) -> None:
     summary = held()
@@ -463,7 +461,7 @@ def test_whoever_is_killed_meanwhile_leaves_a_fork_that_the_next_start_puts_away
 
 
 @both
-def test_a_scratch_fork_is_no_branch_and_in_no_list_once_it_is_put_away(
+def test_archived_scratch_fork_is_in_no_list_and_not_a_branch(
     scripted: MakeHome, legacy: bool
 ) -> None:
     home, _ = scripted(*script(), summaries=(SUMMARY,))
@@ -481,7 +479,7 @@ def test_a_scratch_fork_is_no_branch_and_in_no_list_once_it_is_put_away(
         assert sessions.summaries.of(sessions.own(fork)).made_by is None
 
 
-def test_a_fork_that_was_not_even_named_is_put_away_and_no_other(scripted: MakeHome) -> None:
+def test_unnamed_scratch_fork_is_archived_and_no_other_session(scripted: MakeHome) -> None:
     home, _ = scripted(*script())
     thread, _ = worked(home)
     with AppServer(home) as server:
@@ -508,7 +506,7 @@ def thread_of(rollout: Path) -> str:
     return rollout.stem[-36:]
 
 
-def test_the_command_says_what_came_of_it(scripted: MakeHome) -> None:
+def test_command_reports_the_result(scripted: MakeHome) -> None:
     home, _ = scripted(*script(), summaries=(SUMMARY,))
     thread, _ = worked(home)
 
@@ -528,7 +526,7 @@ def test_the_command_says_what_came_of_it(scripted: MakeHome) -> None:
     assert done.stderr.decode().startswith("Codex is asked for a summary")
 
 
-def test_an_editor_is_answered_meanwhile_and_can_cancel(scripted: MakeHome) -> None:
+def test_editor_is_served_meanwhile_and_can_cancel(scripted: MakeHome) -> None:
     summary = held()
     home, _ = scripted(*script(), summaries=(summary, SUMMARY))
     thread, path = worked(home)
@@ -557,7 +555,7 @@ def test_an_editor_is_answered_meanwhile_and_can_cancel(scripted: MakeHome) -> N
     assert len(scratches(home)) == 2
 
 
-def test_ctrl_c_ends_it_while_the_model_is_at_work(scripted: MakeHome) -> None:
+def test_ctrl_c_cancels_while_the_model_works(scripted: MakeHome) -> None:
     summary = held()
     home, _ = scripted(*script(), summaries=(summary,))
     thread, path = worked(home)

@@ -59,7 +59,7 @@ def source_word(source: str | Mapping[str, Any]) -> str:
     return helper if isinstance(helper, str) else helper["other"]
 
 
-def test_codex_refuses_what_a_row_says_and_resumes_what_it_does_not(
+def test_codex_refuses_exactly_the_sessions_that_rows_mark_as_refused(
     scripted: MakeHome, tmp_path: Path
 ) -> None:
     theirs, _ = scripted()
@@ -88,7 +88,7 @@ def branch_of(git: dict[str, Any] | None) -> str | None:
     return None if git is None else git.get("branch")
 
 
-def test_a_row_has_what_codex_lists(scripted: MakeHome, tmp_path: Path) -> None:
+def test_row_matches_codexs_own_list(scripted: MakeHome, tmp_path: Path) -> None:
     theirs, _ = scripted()
     ours, number = Home(tmp_path / "ours"), 0
     for form in FORMS:

@@ -183,9 +183,7 @@ def row(home: CodexHome, thread: str) -> Any:  # noqa: ANN401 - any row
 
 
 @pytest.mark.parametrize("mode", ["paginated", "legacy"])
-def test_codex_lists_reads_resumes_and_forks_a_thread_that_we_made(
-    scripted: MakeHome, mode: str
-) -> None:
+def test_codex_lists_reads_resumes_and_forks_our_thread(scripted: MakeHome, mode: str) -> None:
     home, model = scripted(*(Answer(say(f"Answer {n}.")) for n in range(3)))
     path = published(home, mode)
     before = path.read_bytes()
@@ -209,7 +207,7 @@ def test_codex_lists_reads_resumes_and_forks_a_thread_that_we_made(
     assert model.unscripted == []
 
 
-def test_a_thread_made_while_codex_runs_is_listed_at_once(scripted: MakeHome) -> None:
+def test_new_thread_is_listed_at_once_while_codex_runs(scripted: MakeHome) -> None:
     home, _ = scripted()
 
     with AppServer(home) as server:
@@ -222,7 +220,7 @@ def test_a_thread_made_while_codex_runs_is_listed_at_once(scripted: MakeHome) ->
 
 
 @pytest.mark.parametrize("legacy", [False, True])
-def test_an_append_counts_at_the_next_resume_without_a_further_model_call(
+def test_append_counts_at_the_next_resume_without_another_model_call(
     scripted: MakeHome, legacy: bool
 ) -> None:
     # So much that Codex would compact by itself before the next turn.
@@ -260,9 +258,7 @@ def test_an_append_counts_at_the_next_resume_without_a_further_model_call(
     [b'{"timestamp":"2026-11-20T10:00:0', b"\0" * 100, b'{"timestamp":"t","type":"x"}\n', b"\n\n"],
     ids=["torn", "zeros", "unknown", "blank"],
 )
-def test_codex_goes_on_with_a_damaged_file_that_we_appended_to(
-    scripted: MakeHome, end: bytes
-) -> None:
+def test_codex_continues_a_damaged_file_that_we_appended_to(scripted: MakeHome, end: bytes) -> None:
     home, model = scripted(Answer(say("One.")), Answer(say("Two.")))
     thread = home.exec("First.")
     (path,) = home.rollouts()
@@ -276,7 +272,7 @@ def test_codex_goes_on_with_a_damaged_file_that_we_appended_to(
     assert of_people(sent, "First.", CHECKPOINT, "Second.") == [CHECKPOINT, "Second."]
 
 
-def test_a_torn_line_of_ours_never_keeps_codex_from_resuming(scripted: MakeHome) -> None:
+def test_our_torn_line_never_prevents_codex_from_resuming(scripted: MakeHome) -> None:
     """Were it not ASCII, a cut inside a letter would, once its database is gone."""
     home, _ = scripted(Answer(say("One.")))
     thread = home.exec("First.")
@@ -300,7 +296,7 @@ def test_a_torn_line_of_ours_never_keeps_codex_from_resuming(scripted: MakeHome)
 # --- who holds the lock --------------------------------------------------------------------------
 
 
-def test_while_codex_has_a_thread_loaded_nothing_is_written(scripted: MakeHome) -> None:
+def test_nothing_is_written_while_codex_has_the_thread_loaded(scripted: MakeHome) -> None:
     home, _ = scripted(Answer(say("One.")))
 
     with AppServer(home) as server:
@@ -321,7 +317,7 @@ def test_while_codex_has_a_thread_loaded_nothing_is_written(scripted: MakeHome) 
     assert lock_files(home) == [".coordination.lock"]
 
 
-def test_while_we_hold_the_lock_codex_is_refused(scripted: MakeHome) -> None:
+def test_codex_is_refused_while_we_hold_the_lock(scripted: MakeHome) -> None:
     home, _ = scripted(Answer(say("One.")))
     thread = home.exec("First.")
 
@@ -333,7 +329,7 @@ def test_while_we_hold_the_lock_codex_is_refused(scripted: MakeHome) -> None:
         assert server.resume(thread) == thread
 
 
-def test_a_codex_that_was_killed_blocks_us_no_longer(scripted: MakeHome) -> None:
+def test_killed_codex_no_longer_blocks_us(scripted: MakeHome) -> None:
     home, _ = scripted(Answer(say("One.")), Answer(say("Two.")))
     server = AppServer(home)
     try:
@@ -372,7 +368,7 @@ store.append_items(thread, [HistoryItem("event_msg", {"type": "x"})] * 3, dateti
 """
 
 
-def test_when_we_were_killed_amid_a_write_codex_goes_on(scripted: MakeHome) -> None:
+def test_codex_continues_after_we_were_killed_during_a_write(scripted: MakeHome) -> None:
     home, model = scripted(*(Answer(say(f"Answer {n}.")) for n in range(3)))
     thread = home.exec("First.")
     (path,) = home.rollouts()
@@ -409,7 +405,9 @@ def test_when_we_were_killed_amid_a_write_codex_goes_on(scripted: MakeHome) -> N
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["known to Codex", "known by its file alone"])
-def test_codex_resumes_a_cold_thread_that_we_appended_to(scripted: MakeHome, known: bool) -> None:
+def test_codex_resumes_a_compressed_thread_that_we_appended_to(
+    scripted: MakeHome, known: bool
+) -> None:
     home, model = scripted(Answer(say("One.")), Answer(say("Two.")))
     thread = home.exec("First.")
     (path,) = home.rollouts()
@@ -432,7 +430,7 @@ def test_codex_resumes_a_cold_thread_that_we_appended_to(scripted: MakeHome, kno
 # --- names ---------------------------------------------------------------------------------------
 
 
-def test_codex_calls_a_legacy_thread_as_we_do(scripted: MakeHome) -> None:
+def test_codex_shows_the_same_name_for_a_legacy_thread(scripted: MakeHome) -> None:
     home, _ = scripted(Answer(say("One.")))
     with AppServer(home) as server:
         thread = server.start(legacy=True)
@@ -460,7 +458,7 @@ def test_codex_calls_a_legacy_thread_as_we_do(scripted: MakeHome) -> None:
         assert server.read(thread)["name"] == "ours again"
 
 
-def test_the_name_of_a_paginated_thread_changes_nothing_of_codexs(scripted: MakeHome) -> None:
+def test_naming_a_paginated_thread_changes_no_record_of_codex(scripted: MakeHome) -> None:
     home, _ = scripted(Answer(say("One.")))
     thread = home.exec("First.")
     before = files_of_codex(home)
@@ -483,7 +481,7 @@ def files_of_codex(home: CodexHome) -> dict[str, bytes]:
 # --- archived threads ----------------------------------------------------------------------------
 
 
-def test_a_session_that_codex_has_no_row_of_is_archived_by_its_place(scripted: MakeHome) -> None:
+def test_session_without_a_row_in_codex_is_archived_by_its_place(scripted: MakeHome) -> None:
     home, _ = scripted(Answer(say("One.")))
     path = published(home)
 
@@ -498,7 +496,7 @@ def test_a_session_that_codex_has_no_row_of_is_archived_by_its_place(scripted: M
     home.exec("Next.", resume=NEW)
 
 
-def test_a_session_that_codex_has_a_row_of_is_lost_to_it_until_it_is_moved_back(
+def test_session_with_a_row_in_codex_is_lost_to_it_until_moved_back(
     scripted: MakeHome,
 ) -> None:
     """Codex shows it where it lies, but goes by the path in its database for all else."""
@@ -520,7 +518,7 @@ def test_a_session_that_codex_has_a_row_of_is_lost_to_it_until_it_is_moved_back(
     home.exec("Second.", resume=thread)
 
 
-def test_a_session_that_codex_archived_is_resumed_only_when_codex_takes_it_back(
+def test_session_archived_by_codex_resumes_only_after_codex_unarchives_it(
     scripted: MakeHome,
 ) -> None:
     home, _ = scripted(Answer(say("One.")))

@@ -114,7 +114,7 @@ REFUSING = """
 
 
 @pytest.mark.parametrize("behaviour", ["pass", REFUSING], ids=["new", "old"])
-def test_it_is_asked_for_a_fork_a_compaction_and_to_put_the_fork_away(folder: Path, behaviour: str):
+def test_codex_is_asked_to_fork_compact_and_archive_the_fork(folder: Path, behaviour: str):
     """A Codex that takes no word of ours is asked without it."""
     assert ask(folder, fake(folder, behaviour)) == FORK
 
@@ -128,7 +128,7 @@ def test_it_is_asked_for_a_fork_a_compaction_and_to_put_the_fork_away(folder: Pa
         os.killpg(int(pid), 0)
 
 
-def test_the_fork_is_put_away_where_it_fails(folder: Path):
+def test_fork_is_archived_after_a_failure(folder: Path):
     codex = fake(folder, summary='end("failed", {"message": "no credit left"})')
 
     failed = failure(folder, codex)
@@ -163,7 +163,7 @@ FORK_OTHERWISE = {
         pytest.param("pass", "os.kill(os.getpid(), 9)", id="is killed amid the summary"),
     ],
 )
-def test_a_codex_that_does_otherwise_has_failed(folder: Path, behaviour: str, summary: str):
+def test_unexpected_behaviour_of_codex_is_a_failure(folder: Path, behaviour: str, summary: str):
     assert failure(folder, fake(folder, behaviour, summary)).code == "codex_failed"
 
 
@@ -184,11 +184,11 @@ def test_a_codex_that_does_otherwise_has_failed(folder: Path, behaviour: str, su
         ),
     ],
 )
-def test_noise_in_between_is_passed_over(folder: Path, noise: str):
+def test_unrelated_messages_are_ignored(folder: Path, noise: str):
     assert ask(folder, fake(folder, noise, f"{noise}; {COMPACTED}")) == FORK
 
 
-def test_what_codex_asks_of_us_is_declined(folder: Path):
+def test_requests_from_codex_are_declined(folder: Path):
     asks = "say({'id': 'q1', 'method': 'item/tool/requestUserInput', 'params': {}})"
     wait = f"{asks}; print(sys.stdin.readline(), file=asked, flush=True); {COMPACTED}"
 
@@ -198,7 +198,7 @@ def test_what_codex_asks_of_us_is_declined(folder: Path):
 
 
 @pytest.mark.parametrize("at", ["initialize", "thread/fork", "thread/compact/start", "flood"])
-def test_one_that_hangs_or_floods_us_is_given_up_after_its_time(
+def test_codex_that_hangs_or_floods_is_stopped_after_the_timeout(
     folder: Path, at: str, monkeypatch: pytest.MonkeyPatch
 ):
     codex = fake(folder, f"if method == '{at}': time.sleep(600)")
@@ -215,7 +215,7 @@ def test_one_that_hangs_or_floods_us_is_given_up_after_its_time(
     assert time.monotonic() - began < 60
 
 
-def test_what_it_has_started_ends_with_it(folder: Path):
+def test_child_processes_of_codex_end_with_it(folder: Path):
     """The lock is held by both of them, and free when both have ended."""
     start = (
         "import fcntl, subprocess; held = open('held', 'w'); fcntl.flock(held, fcntl.LOCK_EX);"
@@ -231,7 +231,7 @@ def test_what_it_has_started_ends_with_it(folder: Path):
         assert eventually(lambda: file_lock.take(file.fileno()))
 
 
-def test_it_can_be_cancelled_while_the_model_is_at_work(folder: Path):
+def test_summary_can_be_cancelled_while_the_model_works(folder: Path):
     codex = fake(folder, summary="open('working', 'w')")
     unwanted = threading.Event()
 
@@ -249,7 +249,7 @@ def test_it_can_be_cancelled_while_the_model_is_at_work(folder: Path):
     assert asked(folder)[-1] == "thread/archive"
 
 
-def test_a_fork_that_stays_is_told_of_in_the_log(folder: Path, caplog: pytest.LogCaptureFixture):
+def test_fork_that_could_not_be_archived_is_logged(folder: Path, caplog: pytest.LogCaptureFixture):
     codex = fake(folder, "if method == 'thread/archive': sys.exit()")
 
     assert ask(folder, codex) == FORK
@@ -257,7 +257,7 @@ def test_a_fork_that_stays_is_told_of_in_the_log(folder: Path, caplog: pytest.Lo
     assert caplog.messages == [f"codex_failed: the scratch fork {FORK} is not archived"]
 
 
-def test_a_fork_that_a_killed_process_left_is_put_away_by_the_next_start(home: Home):
+def test_next_start_archives_the_fork_of_a_killed_process(home: Home):
     fork = rollout(session(thread=thread(7), thread_source=SCRATCH), turn(user_said("Fix it")))
     home.put(fork, 7)
     lock = home.root / "thread-writer-locks" / f"{thread(7)}.lock"
@@ -274,7 +274,7 @@ def test_a_fork_that_a_killed_process_left_is_put_away_by_the_next_start(home: H
     assert "scratch_left" not in {each["code"] for each in home.json("doctor")["findings"]}
 
 
-def test_a_program_that_cannot_be_started_is_told_of(folder: Path):
+def test_program_that_cannot_start_is_reported(folder: Path):
     path = folder.parent / "codex"
     path.write_text("#!/no/such/program\n")
     path.chmod(0o755)
@@ -282,14 +282,14 @@ def test_a_program_that_cannot_be_started_is_told_of(folder: Path):
     assert failure(folder, str(path)).code == "codex_failed"
 
 
-def test_codex_knows_by_its_surroundings_that_it_works_on_a_fork(folder: Path):
+def test_environment_tells_codex_that_it_works_on_a_fork(folder: Path):
     ask(folder, fake(folder, "json.dump(dict(os.environ), open('told', 'w'))"))
 
     told = json.loads((folder / "told").read_text(encoding="utf-8"))
     assert (told["CODEX_CHECKPOINTS_SCRATCH"], told["CODEX_HOME"]) == ("1", str(folder))
 
 
-def test_a_hook_that_is_called_for_a_fork_says_and_notes_nothing(home: Home):
+def test_hook_called_for_a_fork_writes_no_text_and_no_log(home: Home):
     done = home.run("hook", said=b"{ no call", env={"CODEX_CHECKPOINTS_SCRATCH": "1"})
 
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
@@ -307,7 +307,7 @@ def refused(error: AskingFailed) -> Refusal:
     return refusal(lambda: errand(error).run(lambda: False))
 
 
-def test_what_codex_said_is_one_short_line_without_secrets():
+def test_codexs_message_becomes_one_short_line_without_secrets():
     refusal = refused(RequestDeclined("401:\n\x1b[31mkey sk-proj-" + "a1B2" * 12 + " " + "x" * 500))
 
     reason = str(refusal.facts["reason"])
@@ -317,7 +317,7 @@ def test_what_codex_said_is_one_short_line_without_secrets():
     assert refusal.message == f"Codex made no summary: {reason}"
 
 
-def test_every_failure_is_told_and_who_cancelled_gets_no_refusal():
+def test_every_failure_is_reported_and_cancelling_is_not_a_refusal():
     assert refused(RequestDeclined("")).message == "Codex made no summary: it did not say why"
     late = refused(AskingFailed("timed_out", "late"))
     assert (late.code, late.facts["seconds"]) == ("timed_out", 300.0)
@@ -334,7 +334,7 @@ def test_every_failure_is_told_and_who_cancelled_gets_no_refusal():
         ((), "model"),
     ],
 )
-def test_who_made_it_is_told_from_what_nobody_else_can_read(
+def test_determinism_of_a_summary_follows_from_its_encrypted_items(
     items: tuple[Any, ...], determinism: str
 ):
     assert determinism_of(items) == determinism
@@ -363,9 +363,7 @@ WISH = CompactionRequest(thread(1), strategy="codex")
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_what_is_handed_over_fits_into_the_window_with_every_word_of_the_user(
-    home: Home, form: str
-):
+def test_handed_over_history_fits_the_window_with_all_user_messages(home: Home, form: str):
     asked_for = list[Any]()
     home.put(long_session(form))
 
@@ -382,7 +380,7 @@ def test_what_is_handed_over_fits_into_the_window_with_every_word_of_the_user(
     assert (excerpt.model, excerpt.cwd) == (None, FOLDER)
 
 
-def test_a_session_that_fits_is_forked(home: Home):
+def test_session_that_fits_is_forked(home: Home):
     asked_for = list[Any]()
     home.put(long_session(calls=1))
 
@@ -393,7 +391,7 @@ def test_a_session_that_fits_is_forked(home: Home):
 
 
 @pytest.mark.parametrize("fork", [9, 2], ids=["no such session", "nothing compacted"])
-def test_a_fork_without_a_summary_installs_nothing(home: Home, fork: int):
+def test_fork_without_a_summary_installs_nothing(home: Home, fork: int):
     source = home.put(long_session())
     home.put(long_session().replace(thread(1).encode(), thread(2).encode()), number=2)
     before = source.read_bytes()
@@ -419,7 +417,7 @@ HUGE = turn(user_said("x" * 9 * WINDOW), tokens(9, window=WINDOW))
     ],
     ids=["open turn", "empty", "one message too large", "mid"],
 )
-def test_what_would_be_refused_anyway_is_refused_before_codex_is_asked(
+def test_predictable_refusal_comes_before_codex_is_asked(
     home: Home, data: bytes, wish: CompactionRequest, code: str
 ):
     asked_for = list[Any]()
@@ -432,7 +430,7 @@ def test_what_would_be_refused_anyway_is_refused_before_codex_is_asked(
     assert asked_for == []
 
 
-def test_the_setting_says_how_long_codex_may_take_and_the_request_knows_better(home: Home):
+def test_setting_limits_the_time_of_codex_unless_the_request_does(home: Home):
     home.put(long_session(calls=1))
     home.config("codexTimeoutSeconds = 7")
 

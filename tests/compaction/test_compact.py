@@ -133,7 +133,7 @@ def history_of(sessions: Sessions, session_id: str) -> list[Any]:
 # --- a new session -------------------------------------------------------------------------------
 
 
-def test_a_new_session_is_what_is_resumed_and_the_source_stays_as_it_was(
+def test_new_session_is_resumed_and_the_source_stays_unchanged(
     home: Home, sessions: Sessions
 ) -> None:
     before = home.path().read_bytes()
@@ -161,7 +161,9 @@ def note(kind: str, source: str, ref: str, **fields: object) -> bytes:
 COOKIE = {"decisionId": "d1", "decision": "Use a cookie", "rationale": "It was asked for"}
 
 
-def test_a_new_session_begins_with_what_its_source_knew(home: Home, sessions: Sessions) -> None:
+def test_new_session_begins_with_the_checkpoint_of_its_source(
+    home: Home, sessions: Sessions
+) -> None:
     notes = Notes(sessions)
     on = [{"uri": "auth.py"}]
     notes.apply(thread(1), note("fact", "file", "auth.py", key="port", value="8080", dependsOn=on))
@@ -181,7 +183,7 @@ def test_a_new_session_begins_with_what_its_source_knew(home: Home, sessions: Se
     ]
 
 
-def test_what_a_session_began_with_can_be_cited_superseded_and_taken_back(
+def test_initial_notes_can_be_cited_superseded_and_revoked(
     sessions: Sessions,
 ) -> None:
     notes = Notes(sessions)
@@ -201,7 +203,7 @@ def test_what_a_session_began_with_can_be_cited_superseded_and_taken_back(
     assert (decisions(made), decisions(thread(1))) == (["d2"], ["d1"])
 
 
-def test_the_index_is_made_anew_and_a_made_session_is_the_same(home: Home, form: str) -> None:
+def test_rebuilt_index_gives_the_same_made_session(home: Home, form: str) -> None:
     home.put(work(form))
     with home.house() as house:
         done = compacting(house.sessions).compact(asked())
@@ -222,7 +224,7 @@ def test_the_index_is_made_anew_and_a_made_session_is_the_same(home: Home, form:
         assert (listed.context_tokens or 0) >= done.tokens_after
 
 
-def test_the_pointer_is_the_newest_record_and_names_the_new_session(
+def test_pointer_is_the_newest_record_and_names_the_new_session(
     home: Home, sessions: Sessions
 ) -> None:
     first, second = (compacting(sessions).compact(asked(force=True)) for _ in range(2))
@@ -242,7 +244,7 @@ def test_the_pointer_is_the_newest_record_and_names_the_new_session(
 
 
 @pytest.mark.parametrize("into", ["new", "in-place"])
-def test_a_second_compaction_of_an_unchanged_session_names_the_first(home: Home, into: str) -> None:
+def test_second_compaction_of_an_unchanged_session_names_the_first(home: Home, into: str) -> None:
     first = home.json("compact", thread(1), "--into", into)
     if into == "new":
         more = r.turn(r.user("Continue there."), name="more")
@@ -267,7 +269,9 @@ def test_a_second_compaction_of_an_unchanged_session_names_the_first(home: Home,
     home.json("uncompact", home.json("compact", thread(1), "--force")["compactionId"])
 
 
-def test_the_record_answers_who_what_and_what_remains(home: Home, sessions: Sessions) -> None:
+def test_record_says_who_compacted_which_lines_and_what_remains(
+    home: Home, sessions: Sessions
+) -> None:
     before = home.path().read_bytes()
 
     done = compacting(sessions).compact(asked(why="it is full"))
@@ -287,7 +291,7 @@ def test_the_record_answers_who_what_and_what_remains(home: Home, sessions: Sess
     assert record.baseline is None
 
 
-def test_events_tell_of_a_compaction_without_any_text(home: Home, sessions: Sessions) -> None:
+def test_compaction_events_hold_no_text(home: Home, sessions: Sessions) -> None:
     done = compacting(sessions).compact(asked())
     Undoing(sessions, OUTSIDE).uncompact(str(done.compaction_id))
 
@@ -301,7 +305,7 @@ def test_events_tell_of_a_compaction_without_any_text(home: Home, sessions: Sess
     assert "login" not in json.dumps(told, ensure_ascii=False)
 
 
-def test_a_preview_says_what_comes_and_writes_nothing(home: Home, form: str) -> None:
+def test_preview_shows_the_result_and_writes_nothing(home: Home, form: str) -> None:
     home.put(work(form))
     home.run("watch", "--once")
     with home.house() as house:
@@ -316,7 +320,7 @@ def test_a_preview_says_what_comes_and_writes_nothing(home: Home, form: str) -> 
         assert told.session_id == thread(1)
 
 
-def test_a_compaction_of_a_compaction_holds_one_handoff(
+def test_compaction_of_a_compaction_holds_one_handoff(
     home: Home, sessions: Sessions, form: str
 ) -> None:
     source, sizes = thread(1), []
@@ -336,9 +340,7 @@ def test_a_compaction_of_a_compaction_holds_one_handoff(
     assert times == [each.at for each in records(home, thread(1))[-1].items[:2]]
 
 
-def test_a_session_that_is_live_can_be_gone_on_with_in_a_new_one_alone(
-    home: Home, sessions: Sessions
-) -> None:
+def test_live_session_continues_only_in_a_new_one(home: Home, sessions: Sessions) -> None:
     placed = compacting(sessions).compact(asked("in-place"))
     before = home.path().read_bytes()
     undo = str(placed.compaction_id)
@@ -355,7 +357,7 @@ def test_a_session_that_is_live_can_be_gone_on_with_in_a_new_one_alone(
 # --- in place ------------------------------------------------------------------------------------
 
 
-def test_in_place_earlier_bytes_stay_and_the_replacement_counts(
+def test_compaction_in_place_keeps_earlier_bytes_and_the_replacement_counts(
     home: Home, sessions: Sessions
 ) -> None:
     before, source = home.path().read_bytes(), shown(sessions, thread(1))
@@ -378,7 +380,7 @@ def test_in_place_earlier_bytes_stay_and_the_replacement_counts(
     )
 
 
-def test_a_window_of_before_a_report_tells_what_was_estimated_for_it(sessions: Sessions) -> None:
+def test_window_before_any_report_shows_its_estimate(sessions: Sessions) -> None:
     done = compacting(sessions).compact(asked("in-place"))
     Undoing(sessions, OUTSIDE).uncompact(str(done.compaction_id))
 
@@ -396,7 +398,7 @@ def test_a_window_of_before_a_report_tells_what_was_estimated_for_it(sessions: S
 
 @pytest.mark.parametrize("reported", [None, 90, 9_150, 19_150, 250_000, 270_000])
 @pytest.mark.parametrize("into", ["new", "in-place"])
-def test_all_places_tell_the_tokens_of_a_compaction_by_one_measure(
+def test_all_doors_show_the_same_token_figures_of_a_compaction(
     home: Home, into: Into, reported: int | None
 ) -> None:
     usage = [] if reported is None else [r.tokens(reported, window=258_400)]
@@ -429,7 +431,7 @@ def test_all_places_tell_the_tokens_of_a_compaction_by_one_measure(
         assert listed(thread(1)) == (before if into == "new" else was)
 
 
-def test_what_an_undo_took_back_is_not_told_as_if_it_stood(sessions: Sessions) -> None:
+def test_undone_compaction_is_not_shown_as_current(sessions: Sessions) -> None:
     digests = Digests(sessions)
 
     def told() -> Sequence[object]:
@@ -450,7 +452,7 @@ def test_what_an_undo_took_back_is_not_told_as_if_it_stood(sessions: Sessions) -
 
 
 @pytest.mark.parametrize("later", [[], ["user", "assistant"]], ids=["nothing", "a turn"])
-def test_taking_back_brings_the_history_of_before_and_keeps_what_was_said_since(
+def test_undo_restores_the_earlier_history_and_keeps_later_messages(
     home: Home, sessions: Sessions, form: str, later: list[str]
 ) -> None:
     old = history_of(sessions, thread(1))
@@ -469,7 +471,7 @@ def test_taking_back_brings_the_history_of_before_and_keeps_what_was_said_since(
     assert isinstance(records(home, thread(1))[-1], Undone)
 
 
-def test_only_the_newest_compaction_that_stands_is_taken_back(sessions: Sessions) -> None:
+def test_only_the_newest_active_compaction_can_be_undone(sessions: Sessions) -> None:
     first, second = (
         str(compacting(sessions).compact(asked("in-place", force=True)).compaction_id)
         for _ in range(2)
@@ -486,7 +488,7 @@ def test_only_the_newest_compaction_that_stands_is_taken_back(sessions: Sessions
 
 
 @pytest.mark.parametrize("between", ["nothing", "a turn"])
-def test_one_by_one_all_compactions_in_place_are_taken_back(
+def test_all_compactions_in_place_can_be_undone_one_by_one(
     home: Home, sessions: Sessions, form: str, between: str
 ) -> None:
     old = history_of(sessions, thread(1))
@@ -507,7 +509,7 @@ def test_one_by_one_all_compactions_in_place_are_taken_back(
     assert len(now) == len(old) + (6 if between == "a turn" else 0)
 
 
-def test_behind_one_that_was_taken_back_an_older_window_is_not_touched(
+def test_undo_leaves_windows_before_an_undone_compaction(
     home: Home, sessions: Sessions, form: str
 ) -> None:
     first = compacting(sessions).compact(asked("in-place"))
@@ -534,7 +536,7 @@ def goes_on(home: Home, form: str, *steps: r.Step) -> None:
 
 
 @pytest.mark.parametrize("events", [True, False], ids=["tasks", "no tasks"])
-def test_behind_a_rollback_the_replacement_counts_and_no_turn_is_added(
+def test_replacement_after_a_rollback_counts_and_adds_no_turn(
     home: Home, form: str, events: bool
 ) -> None:
     # That nothing else changes, and that it can be taken back, is a law in `test_in_place_laws.py`.
@@ -556,7 +558,7 @@ def test_behind_a_rollback_the_replacement_counts_and_no_turn_is_added(
     assert kinds == ["task_started", None, "token_count", "task_complete"]
 
 
-def test_a_later_rollback_does_not_count_the_task_of_a_compaction(home: Home) -> None:
+def test_later_rollback_ignores_the_task_of_a_compaction(home: Home) -> None:
     steps = [r.turn(r.user(f"Part {each}."), r.assistant(WORK)) for each in range(3)]
     home.put(r.rollout(r.session(form="legacy"), *steps, r.rollback(1)))
     with home.house() as house:
@@ -575,7 +577,7 @@ def test_a_later_rollback_does_not_count_the_task_of_a_compaction(home: Home) ->
         assert told == ["Part 0.", "Part 1."]
 
 
-def test_where_nothing_that_is_appended_would_count_nothing_is_written(home: Home) -> None:
+def test_nothing_is_written_where_appended_lines_would_not_count(home: Home) -> None:
     numbered: Any = {"message": "", "replacement_history": [], "window_number": (1 << 64) - 1}
     full = r.turn(r.user("Fix it."), r.assistant(WORK))
     home.put(r.rollout(r.session(), r.record("compacted", numbered), full))
@@ -591,7 +593,7 @@ def test_where_nothing_that_is_appended_would_count_nothing_is_written(home: Hom
         assert compacting(house.sessions).compact(asked()).session_id != thread(1)
 
 
-def test_a_summary_that_nothing_but_its_place_tells_is_no_message_of_the_user(home: Home) -> None:
+def test_summary_known_only_by_its_position_is_not_a_user_message(home: Home) -> None:
     old = "Added the error class; three tests pass."
     lines = (
         r.turn(r.user("Fix it."), r.assistant(WORK)),
@@ -644,7 +646,7 @@ SHORT_WINDOW = r.rollout(
         (work(), CompactionRequest("/tmp/elsewhere.jsonl"), "unreadable_source"),
     ],
 )
-def test_what_is_refused_writes_nothing(
+def test_refused_compaction_writes_nothing(
     home: Home, data: bytes, request_: CompactionRequest, code: str
 ) -> None:
     home.put(data)
@@ -661,9 +663,7 @@ def test_what_is_refused_writes_nothing(
 
 
 @pytest.mark.parametrize("data", [just_written(OPEN), SMALL], ids=["open", "small"])
-def test_only_the_command_line_names_the_flag_that_does_it_all_the_same(
-    home: Home, data: bytes
-) -> None:
+def test_only_the_command_line_names_the_force_flag(home: Home, data: bytes) -> None:
     home.put(data)
 
     said = home.run("compact", thread(1)).stderr.decode()
@@ -676,7 +676,7 @@ def test_only_the_command_line_names_the_flag_that_does_it_all_the_same(
 
 
 @pytest.mark.parametrize("into", ["new", "in-place"])
-def test_a_turn_that_was_cut_off_is_compacted_with_a_remark(home: Home, into: str) -> None:
+def test_interrupted_turn_is_compacted_with_a_remark(home: Home, into: str) -> None:
     home.put(OPEN)
 
     preview = home.json("compact", thread(1), "--into", into, "--dry-run")
@@ -689,7 +689,7 @@ def test_a_turn_that_was_cut_off_is_compacted_with_a_remark(home: Home, into: st
     assert done["remarkText"] == "The last turn was cut off: no process holds the session."
 
 
-def test_a_turn_that_was_cut_off_is_compacted_when_nobody_holds_it_and_it_is_asked_for(
+def test_interrupted_turn_is_compacted_on_request_if_nobody_holds_it(
     home: Home,
 ) -> None:
     home.put(OPEN)
@@ -724,7 +724,7 @@ def test_a_turn_that_was_cut_off_is_compacted_when_nobody_holds_it_and_it_is_ask
     ],
     ids=["a turn that was interrupted has ended", "more than full"],
 )
-def test_what_may_be_compacted(home: Home, steps: list[r.Step]) -> None:
+def test_unusual_sessions_can_be_compacted_in_place(home: Home, steps: list[r.Step]) -> None:
     home.put(r.rollout(r.session(), *steps))
     with home.house() as house:
         done = compacting(house.sessions).compact(asked("in-place"))
@@ -734,7 +734,7 @@ def test_what_may_be_compacted(home: Home, steps: list[r.Step]) -> None:
     assert listed.context_tokens == done.tokens_after
 
 
-def test_the_oldest_form_is_gone_on_with_in_a_legacy_session(home: Home) -> None:
+def test_session_in_the_oldest_format_continues_in_a_legacy_session(home: Home) -> None:
     home.put(BARE)
     with home.house() as house:
         sessions = house.sessions
@@ -748,7 +748,7 @@ def test_the_oldest_form_is_gone_on_with_in_a_legacy_session(home: Home) -> None
 
 
 @pytest.mark.parametrize("data", [BARE, work().replace(b"login", b"log\xff", 1)])
-def test_what_codex_would_not_go_on_with_is_refused_before_any_hook_is_asked(
+def test_session_that_codex_would_refuse_is_refused_before_any_hook(
     home: Home, data: bytes
 ) -> None:
     hook = home.user / "hook.sh"
@@ -767,7 +767,7 @@ def test_what_codex_would_not_go_on_with_is_refused_before_any_hook_is_asked(
         assert compacting(house.sessions).preview(asked()).source_session_id == thread(1)
 
 
-def test_an_archived_session_is_not_continued_in_place(home: Home) -> None:
+def test_archived_session_is_not_compacted_in_place(home: Home) -> None:
     home.path().unlink()
     home.put(work(), archived=True)
     with home.house() as house:
@@ -778,7 +778,7 @@ def test_an_archived_session_is_not_continued_in_place(home: Home) -> None:
     assert done.session_id is not None
 
 
-def test_what_codex_forks_from_a_made_session_begins_with_the_same(home: Home) -> None:
+def test_codexs_fork_of_a_made_session_begins_with_the_same_state(home: Home) -> None:
     # Of a legacy session Codex copies the lines.
     with home.house() as house:
         sessions = house.sessions
@@ -795,7 +795,7 @@ def test_what_codex_forks_from_a_made_session_begins_with_the_same(home: Home) -
     assert fork == attrs.evolve(source, seq=source.seq + 1)
 
 
-def test_a_made_session_that_a_compaction_points_at_is_not_deleted(sessions: Sessions) -> None:
+def test_made_session_referenced_by_a_compaction_is_not_deleted(sessions: Sessions) -> None:
     done = compacting(sessions).compact(asked())
 
     refused = refusal(lambda: delete(sessions, str(done.session_id)))
@@ -808,7 +808,7 @@ def test_a_made_session_that_a_compaction_points_at_is_not_deleted(sessions: Ses
     put_forks_away(sessions)
 
 
-def test_a_made_session_whose_records_cannot_be_read_is_not_deleted(
+def test_made_session_with_unreadable_records_is_not_deleted(
     home: Home, sessions: Sessions
 ) -> None:
     made = str(compacting(sessions).compact(asked()).session_id)
@@ -844,7 +844,7 @@ def hook(
     return told
 
 
-def test_hooks_are_told_what_codex_tells_and_what_came_of_it(home: Home) -> None:
+def test_hooks_get_codexs_fields_and_the_outcome(home: Home) -> None:
     before = hook(home, "")
     after = hook(home, """echo '{"systemMessage":"seen"}'""", "postCompact")
     failing = hook(home, "exit 1", "postCompact", name="failing")
@@ -887,7 +887,7 @@ def test_hooks_are_told_what_codex_tells_and_what_came_of_it(home: Home) -> None
     ],
 )
 @pytest.mark.parametrize("policy", ["stop", "continue"])
-def test_a_hook_that_blocks_or_fails_has_a_stated_outcome(
+def test_blocking_or_failing_hook_has_a_defined_outcome(
     home: Home, script: str, outcome: str, policy: str
 ) -> None:
     hook(home, script, onFailure=policy, timeoutSeconds=0.5)
@@ -908,7 +908,7 @@ def test_a_hook_that_blocks_or_fails_has_a_stated_outcome(
     assert not (home.state / "sessions" / thread(1) / "compactions.jsonl").exists()
 
 
-def test_what_was_said_while_a_hook_ran_is_not_lost(home: Home) -> None:
+def test_message_written_while_a_hook_ran_is_kept(home: Home) -> None:
     later = more(
         r.turn(r.user("One more thing."), r.assistant("Yes."), name="later"),
         thread=thread(1),
@@ -924,7 +924,7 @@ def test_what_was_said_while_a_hook_ran_is_not_lost(home: Home) -> None:
         assert history_of(house.sessions, thread(1)) == list(done.replacement)
 
 
-def test_what_a_hook_started_ends_with_it(home: Home) -> None:
+def test_child_processes_of_a_hook_end_with_it(home: Home) -> None:
     hook(home, f"sleep 60 & echo $! > '{home.user}/child'")
     with home.house() as house:
         compacting(house.sessions).compact(asked())
@@ -938,7 +938,7 @@ def test_what_a_hook_started_ends_with_it(home: Home) -> None:
 @pytest.mark.parametrize(
     ("and_then", "outcome"), [("", "passed"), ("sleep 60", "timed_out")], ids=["ends", "hangs"]
 )
-def test_what_left_the_group_of_a_hook_is_not_waited_for(
+def test_process_outside_the_hooks_group_is_not_awaited(
     home: Home, and_then: str, outcome: str
 ) -> None:
     child = home.user / "child"
@@ -973,7 +973,7 @@ def test_what_left_the_group_of_a_hook_is_not_waited_for(
     ],
     ids=lambda text: text[-20:].decode(errors="replace"),
 )
-def test_hooks_that_cannot_be_read_are_told_and_let_nothing_pass(home: Home, text: bytes) -> None:
+def test_unreadable_hooks_are_reported_and_block_compaction(home: Home, text: bytes) -> None:
     home.config("")
     (home.state / "config.toml").write_bytes(text)
     with home.house() as house:
@@ -989,7 +989,7 @@ def test_hooks_that_cannot_be_read_are_told_and_let_nothing_pass(home: Home, tex
     assert (event["type"], event["hooks"], event["reason"]) == ("CompactionBlocked", [], "settings")
 
 
-def test_an_editor_cannot_name_programs_to_run(home: Home) -> None:
+def test_editor_cannot_name_programs_to_run(home: Home) -> None:
     from codex_checkpoints import assembly
     from codex_checkpoints.places import Places
 
@@ -1009,7 +1009,7 @@ KEYS = {
 }
 
 
-def test_the_command_line_compacts_and_takes_back(home: Home) -> None:
+def test_command_line_compacts_and_undoes(home: Home) -> None:
     preview = home.json("compact", thread(1), "--dry-run")
     done = home.json("compact", thread(1))
     undone = home.json("uncompact", done["compactionId"])
@@ -1025,7 +1025,7 @@ def test_the_command_line_compacts_and_takes_back(home: Home) -> None:
     assert home.refused("uncompact", "nobody")["code"] == "unknown_compaction"
 
 
-def test_a_compaction_is_taken_back_by_the_session_it_made_or_the_beginning_of_an_id(home: Home):
+def test_undo_accepts_the_made_session_or_an_id_prefix(home: Home):
     made = ""
     for key, length in (("sessionId", 36), ("sessionId", 13), ("compactionId", 23)):
         done = home.json("compact", thread(1))
@@ -1036,7 +1036,7 @@ def test_a_compaction_is_taken_back_by_the_session_it_made_or_the_beginning_of_a
     assert home.refused("uncompact", thread(1))["code"] == "unknown_compaction"
 
 
-def test_another_process_in_another_world_writes_the_same_bytes(home: Home) -> None:
+def test_another_process_and_locale_writes_the_same_bytes(home: Home) -> None:
     worlds = (
         {"PYTHONHASHSEED": "1", "TZ": "Asia/Tokyo", "LC_ALL": "C"},
         {"PYTHONHASHSEED": "2", "TZ": "America/Lima", "LC_ALL": "C.UTF-8"},
@@ -1054,7 +1054,7 @@ def test_another_process_in_another_world_writes_the_same_bytes(home: Home) -> N
     assert len(written) == 1
 
 
-def test_for_people_the_command_line_says_how_to_go_on(home: Home) -> None:
+def test_command_line_tells_people_how_to_continue(home: Home) -> None:
     text = home.run("compact", thread(1), "--into", "in-place").stdout.decode()
     name = text.split()[1]
 
@@ -1064,7 +1064,7 @@ def test_for_people_the_command_line_says_how_to_go_on(home: Home) -> None:
     assert f"codex resume {thread(1)}" in home.run("uncompact", name).stdout.decode()
 
 
-def test_an_editor_compacts_takes_back_and_is_told_of_both(home: Home) -> None:
+def test_editor_compacts_and_undoes_with_notifications(home: Home) -> None:
     with Peer(home.root) as peer:
         peer.start()
         preview = peer.call("checkpoints/compactPreview", {"sessionId": thread(1)})

@@ -96,9 +96,7 @@ def fork(home: Home, sessions: Sessions, number: int) -> str:
     return thread(number)
 
 
-def test_after_it_was_taken_back_a_compaction_knows_the_first_lines(
-    home: Home, sessions: Sessions, form: Form
-):
+def test_first_lines_are_known_after_an_undo(home: Home, sessions: Sessions, form: Form):
     first = in_place(sessions)
     say(home, sessions, "Now the docs.", form)
     take_back(sessions, first)
@@ -119,7 +117,7 @@ def test_after_it_was_taken_back_a_compaction_knows_the_first_lines(
 
 
 @pytest.mark.parametrize("undone", [False, True])
-def test_a_fork_knows_the_first_lines_of_what_it_is_based_on(home: Home, undone: bool):
+def test_fork_knows_the_first_lines_of_its_base(home: Home, undone: bool):
     home.put(work())
     with home.house() as house:
         done = in_place(house.sessions)
@@ -133,7 +131,7 @@ def test_a_fork_knows_the_first_lines_of_what_it_is_based_on(home: Home, undone:
     assert len(kept(found)) == 3
 
 
-def test_what_a_fork_adds_to_is_known_from_generation_to_generation(home: Home):
+def test_first_lines_are_known_over_generations_of_forks(home: Home):
     home.put(work())
     with home.house() as house:
         done = in_place(house.sessions)
@@ -145,7 +143,7 @@ def test_what_a_fork_adds_to_is_known_from_generation_to_generation(home: Home):
     assert kept(last) == kept(done)
 
 
-def test_lines_behind_a_compaction_are_numbered_as_in_the_whole_file(
+def test_lines_after_a_compaction_are_numbered_as_in_the_whole_file(
     home: Home, sessions: Sessions, form: Form
 ):
     in_place(sessions)
@@ -155,9 +153,7 @@ def test_lines_behind_a_compaction_are_numbered_as_in_the_whole_file(
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_what_codex_kept_in_a_compaction_of_its_own_has_its_own_time_and_line(
-    home: Home, named: bool
-):
+def test_message_kept_by_codexs_compaction_has_its_own_time_and_line(home: Home, named: bool):
     said = ["Go on.", "Fix the login.", "Go on.", "And the docs."]
     ids: list[dict[str, object]] = [{"id": f"msg_{number}"} if named else {} for number in range(4)]
     prompts = [
@@ -195,7 +191,7 @@ def test_what_codex_kept_in_a_compaction_of_its_own_has_its_own_time_and_line(
     assert kept(found) == places[2:]
 
 
-def test_a_handoff_that_is_dropped_is_told_with_its_line(home: Home):
+def test_dropped_handoff_is_reported_with_its_line(home: Home):
     home.put(work())
     with home.house() as house:
         first = in_place(house.sessions)

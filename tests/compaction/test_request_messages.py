@@ -24,13 +24,13 @@ def goal_turn(name: str) -> r.Step:
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
 @pytest.mark.parametrize("into", ["new", "in-place"])
-def test_a_goal_alone_stands_whole_in_a_replacement(home: Home, form: r.Form, into: str):
+def test_goal_alone_is_whole_in_a_replacement(home: Home, form: r.Form, into: str):
     home.put(r.rollout(r.session(form), r.goal(OBJECTIVE), goal_turn("g1"), goal_turn("g2")))
 
     assert replaced(home, "--into", into) == [f"Goal of this session (active):\n\n{OBJECTIVE}"]
 
 
-def test_a_goal_after_a_request_follows_it_and_a_request_after_a_goal_follows_that(home: Home):
+def test_goal_and_request_keep_their_order(home: Home):
     asked = r.turn(r.user("Look, and change nothing."), WORK)
     home.put(r.rollout(r.session(), asked, r.goal(OBJECTIVE), goal_turn("g1")))
     goal = f"Goal of this session (active):\n\n{OBJECTIVE}"
@@ -46,7 +46,7 @@ def test_a_goal_after_a_request_follows_it_and_a_request_after_a_goal_follows_th
     ]
 
 
-def test_a_goal_that_has_ended_is_kept_only_where_nothing_else_was_asked(home: Home):
+def test_ended_goal_is_kept_only_without_any_other_request(home: Home):
     ended = (r.goal(OBJECTIVE), goal_turn("g1"), r.goal(OBJECTIVE, "complete"))
     home.put(r.rollout(r.session(), *ended))
     assert replaced(home, "--dry-run") == [f"Goal of this session (complete):\n\n{OBJECTIVE}"]
@@ -55,14 +55,14 @@ def test_a_goal_that_has_ended_is_kept_only_where_nothing_else_was_asked(home: H
     assert replaced(home, "--dry-run") == ["Write the news."]
 
 
-def test_an_approved_plan_stands_whole_in_a_replacement(home: Home):
+def test_approved_plan_is_whole_in_a_replacement(home: Home):
     work = r.turn(r.user("Implement the plan."), WORK)
     home.put(r.rollout(r.session(), r.approved_plan(PLAN), work))
 
     assert replaced(home, "--dry-run") == [f"Approved plan:\n\n{PLAN}", "Implement the plan."]
 
 
-def test_what_stands_whole_in_a_replacement_is_not_quoted_again_in_its_digest(home: Home):
+def test_digest_omits_texts_that_are_whole_in_the_replacement(home: Home):
     proposes = r.assistant(f"Here it is.\n<proposed_plan>\n{PLAN}\n</proposed_plan>\nShall I?")
     planned = r.turn(r.user("Plan the rounding."), proposes)
     work = r.turn(r.user("Implement the plan."), WORK, name="u2")
@@ -79,7 +79,7 @@ def test_what_stands_whole_in_a_replacement_is_not_quoted_again_in_its_digest(ho
     assert "decimals" in home.json("digest", thread(1))["text"]
 
 
-def test_an_approved_plan_stands_between_the_requests_that_it_came_between(home: Home):
+def test_approved_plan_keeps_its_place_between_requests(home: Home):
     turns = (r.turn(r.user("Plan the rounding."), WORK, name="u1"), r.approved_plan(PLAN))
     more = r.turn(r.user("Implement the plan."), r.user("And the tests."), WORK, name="u2")
     home.put(r.rollout(r.session(), *turns, more, r.turn(r.user("Thanks."), name="u3")))
@@ -91,7 +91,7 @@ def test_an_approved_plan_stands_between_the_requests_that_it_came_between(home:
     ]
 
 
-def test_the_task_of_a_helper_stands_whole_in_a_replacement(home: Home):
+def test_task_of_a_helper_is_whole_in_a_replacement(home: Home):
     letter = r.letter("NEW_TASK", "Count the lines of a.py.\nReport the number.")
     home.put(r.rollout(r.session(), r.turn(letter, WORK)))
 
@@ -99,7 +99,7 @@ def test_the_task_of_a_helper_stands_whole_in_a_replacement(home: Home):
     assert text.endswith("Count the lines of a.py.\nReport the number.")
 
 
-def test_a_second_compaction_does_not_double_a_goal(home: Home):
+def test_second_compaction_does_not_double_a_goal(home: Home):
     home.put(r.rollout(r.session(), r.goal(OBJECTIVE), goal_turn("g1")))
     first = replaced(home, "--into", "in-place")
     go_on(home.path(), thread(1), goal_turn("g2"))
@@ -107,7 +107,7 @@ def test_a_second_compaction_does_not_double_a_goal(home: Home):
     assert replaced(home, "--into", "in-place") == first
 
 
-def test_a_goal_that_changed_since_the_last_compaction_stands_as_it_is_now(home: Home):
+def test_goal_changed_since_the_last_compaction_appears_in_its_new_form(home: Home):
     home.put(r.rollout(r.session(), r.turn(r.user("Look."), WORK), r.goal(OBJECTIVE)))
     go_on(home.path(), thread(1), goal_turn("g1"))
     replaced(home, "--into", "in-place")
@@ -120,7 +120,7 @@ def test_a_goal_that_changed_since_the_last_compaction_stands_as_it_is_now(home:
     assert replaced(home, "--into", "in-place") == ["Look."]
 
 
-def test_a_compaction_into_a_new_session_says_that_the_goal_stays(home: Home):
+def test_compaction_into_a_new_session_says_that_the_goal_stays_behind(home: Home):
     home.put(r.rollout(r.session(), r.goal(OBJECTIVE), goal_turn("g1")))
 
     lines = home.run("compact", thread(1)).stdout.decode().splitlines()
@@ -130,7 +130,7 @@ def test_a_compaction_into_a_new_session_says_that_the_goal_stays(home: Home):
     assert added.startswith("added: goal, plan or task in full and a summary, ")
 
 
-def test_a_preview_says_that_a_goal_stays_and_counts_its_context_once(home: Home):
+def test_preview_says_that_a_goal_stays_and_counts_its_context_once(home: Home):
     turns = [goal_turn(f"g{number}") for number in range(9)]
     home.put(r.rollout(r.session(), r.goal(OBJECTIVE), *turns))
 
@@ -146,7 +146,7 @@ def test_a_preview_says_that_a_goal_stays_and_counts_its_context_once(home: Home
 
 
 @pytest.mark.parametrize("options", [(), ("--dry-run",), ("--force",)])
-def test_a_replacement_without_any_request_is_refused(home: Home, options: tuple[str, ...]):
+def test_replacement_without_any_request_is_refused(home: Home, options: tuple[str, ...]):
     read = r.shell("cat a.py", "x = 1\n" * 900, reads=["a.py"])
     home.put(r.rollout(r.session(), r.turn(read, r.assistant("I read it."))))
 
@@ -157,7 +157,7 @@ def test_a_replacement_without_any_request_is_refused(home: Home, options: tuple
 
 
 @pytest.mark.parametrize("window", ["0", "3"])
-def test_a_state_pack_has_goal_and_plan_whole(home: Home, window: str):
+def test_state_pack_has_the_whole_goal_and_plan(home: Home, window: str):
     steps = (r.approved_plan(PLAN), r.turn(r.user("Implement the plan."), WORK), r.goal(OBJECTIVE))
     home.put(r.rollout(r.session(), *steps, goal_turn("g1")))
     marker = home.json("mark", thread(1), "--label", "x")["checkpointId"]
@@ -170,7 +170,7 @@ def test_a_state_pack_has_goal_and_plan_whole(home: Home, window: str):
     assert "The marked turn was answered" in pack
 
 
-def test_a_pack_holds_a_goal_once_though_its_turns_ask_for_it_too(home: Home):
+def test_pack_holds_a_goal_once_even_if_turns_request_it_too(home: Home):
     home.put(r.rollout(r.session(), r.turn(r.user("Look."), WORK), r.goal(OBJECTIVE)))
     go_on(home.path(), thread(1), goal_turn("g1"), goal_turn("g2"))
     marker = home.json("mark", thread(1), "--label", "here")["checkpointId"]

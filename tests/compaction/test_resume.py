@@ -90,7 +90,7 @@ def rollouts_of(home: Home) -> dict[str, str]:
 # --- who is offered one --------------------------------------------------------------------------
 
 
-def test_a_list_says_what_speaks_for_a_compaction(home: Home):
+def test_list_shows_the_reason_for_a_compaction(home: Home):
     home.put(full())
 
     row = listed(home)
@@ -127,7 +127,7 @@ NOTHING: dict[str, tuple[Step, ...]] = {
 
 
 @pytest.mark.parametrize("how", OPEN)
-def test_nothing_is_offered_while_a_turn(home: Home, how: str):
+def test_nothing_is_offered_during_a_turn(home: Home, how: str):
     home.put(full(*OPEN[how]))
     row = listed(home)
     assert (row["offer"], row["nearlyFull"]) == (None, True)
@@ -137,7 +137,7 @@ def test_nothing_is_offered_while_a_turn(home: Home, how: str):
 
 
 @pytest.mark.parametrize("how", NOTHING)
-def test_a_list_offers_nothing_for(home: Home, how: str):
+def test_other_token_reports_cause_no_offer(home: Home, how: str):
     home.put(full(*NOTHING[how]))
 
     row = listed(home)
@@ -145,7 +145,7 @@ def test_a_list_offers_nothing_for(home: Home, how: str):
     assert (row["offer"], row["nearlyFull"]) == (None, False)
 
 
-def test_nothing_is_offered_behind_a_compaction_until_the_next_report(home: Home):
+def test_nothing_is_offered_after_a_compaction_until_the_next_report(home: Home):
     path = home.put(full())
     home.json("compact", thread(1), "--into", "in-place")
     assert listed(home)["offer"] is None
@@ -167,7 +167,7 @@ def test_nothing_is_offered_behind_a_compaction_until_the_next_report(home: Home
         ("contextWindowTokens = -1", "much", SMALL, "advertised"),
     ],
 )
-def test_settings_go_before_the_environment_and_that_before_the_model(
+def test_settings_override_the_environment_and_it_overrides_the_model(
     home: Home, config: str, variable: str | None, window: int, source: str
 ):
     home.put(full())
@@ -180,7 +180,7 @@ def test_settings_go_before_the_environment_and_that_before_the_model(
     assert row["contextWindow"] == window  # how full it is shown to be fits what is offered
 
 
-def test_the_details_show_both_windows_and_where_they_come_from(home: Home):
+def test_details_show_both_windows_and_their_sources(home: Home):
     home.put(full())
     env = {"AI_FAST_MODEL_CONTEXT_WINDOW_TOKENS": "64000"}
 
@@ -199,7 +199,7 @@ def test_the_details_show_both_windows_and_where_they_come_from(home: Home):
     ]
 
 
-def test_a_variable_that_is_no_number_is_told_and_left_aside(home: Home):
+def test_variable_that_is_not_a_number_is_reported_and_ignored(home: Home):
     home.put(full())
     env = {"AI_MODEL_CONTEXT_WINDOW_TOKENS": "0", "AI_FAST_MODEL_CONTEXT_WINDOW_TOKENS": "many"}
 
@@ -213,9 +213,7 @@ def test_a_variable_that_is_no_number_is_told_and_left_aside(home: Home):
 
 
 @pytest.mark.parametrize("setting", ["off", "automatic"])
-def test_who_resumes_is_told_once_in_the_same_words_of_a_variable_that_is_no_number(
-    home: Home, setting: str
-):
+def test_resume_reports_an_invalid_variable_once_in_the_same_words(home: Home, setting: str):
     home.put(full())
     home.config(f'compactionOffer = "{setting}"')
     env = {"AI_MODEL_CONTEXT_WINDOW_TOKENS": "much"}
@@ -235,7 +233,7 @@ def test_who_resumes_is_told_once_in_the_same_words_of_a_variable_that_is_no_num
 
 
 @pytest.mark.parametrize("setting", ["off", "offer", None])
-def test_by_itself_nothing_is_compacted_but_where_it_is_asked_for(
+def test_nothing_is_compacted_automatically_unless_enabled(
     home: Home, ask: Ask, setting: str | None
 ):
     home.put(full())
@@ -258,7 +256,7 @@ def test_by_itself_nothing_is_compacted_but_where_it_is_asked_for(
 
 
 @pytest.mark.parametrize("way", ["command line", "editor"])
-def test_automatic_compacts_into_a_new_session_and_says_so(due: Home, way: str):
+def test_automatic_mode_compacts_into_a_new_session_and_reports_it(due: Home, way: str):
     data = due.path().read_bytes()
 
     if way == "editor":
@@ -287,7 +285,7 @@ def files_of(home: Home) -> set[Path]:
     return {path for path in home.root.rglob("*") if not path.name.startswith("index.sqlite-")}
 
 
-def test_as_json_a_compaction_that_is_due_is_told_of_and_not_made(due: Home):
+def test_json_reports_a_due_compaction_without_making_it(due: Home):
     would = due.json("compact", thread(1), "--dry-run")
     before, files = rollouts_of(due), files_of(due)
 
@@ -304,7 +302,7 @@ def test_as_json_a_compaction_that_is_due_is_told_of_and_not_made(due: Home):
     assert f"it would be compacted to {would['tokensAfter']:,}" in ready["notice"]
 
 
-def test_printed_alone_a_command_changes_nothing_and_a_line_says_what_is_due(due: Home):
+def test_printing_a_command_changes_nothing_and_reports_a_due_compaction(due: Home):
     due.json("sessions")
     before, files = rollouts_of(due), files_of(due)
 
@@ -318,16 +316,14 @@ def test_printed_alone_a_command_changes_nothing_and_a_line_says_what_is_due(due
     assert line.endswith(f"codex-checkpoints resume {thread(1)}")
 
 
-def test_where_a_compaction_would_be_refused_that_is_told_beforehand(home: Home, ask: Ask):
+def test_expected_refusal_of_a_compaction_is_reported_in_advance(home: Home, ask: Ask):
     home.put(rollout(session(thread=thread(1)), turn(user("Hi"), tokens(6_000, window=SMALL))))
     home.config(AUTOMATIC)
 
     assert ask(home, thread(1))["notCompacted"]["code"] == "not_smaller"
 
 
-def test_a_session_that_went_on_elsewhere_is_neither_compacted_again_nor_left_for_the_other(
-    due: Home, ask: Ask
-):
+def test_session_that_continues_elsewhere_is_not_compacted_again(due: Home, ask: Ask):
     new, _ = gone_on(due, thread(1))
     before = rollouts_of(due)
 
@@ -342,7 +338,7 @@ def test_a_session_that_went_on_elsewhere_is_neither_compacted_again_nor_left_fo
     assert gone_on(due, new)[0] == new
 
 
-def test_a_session_that_codex_has_loaded_is_only_hinted_at(due: Home, ask: Ask):
+def test_session_loaded_in_codex_gets_only_a_hint(due: Home, ask: Ask):
     before = rollouts_of(due)
 
     with due.loaded():
@@ -355,7 +351,7 @@ def test_a_session_that_codex_has_loaded_is_only_hinted_at(due: Home, ask: Ask):
 
 
 @pytest.mark.parametrize("how", OPEN)
-def test_automatic_leaves_a_session_alone_while_a_turn(due: Home, ask: Ask, how: str):
+def test_automatic_mode_skips_a_session_during_a_turn(due: Home, ask: Ask, how: str):
     due.put(full(*OPEN[how]))
     before = rollouts_of(due)
 
@@ -365,7 +361,7 @@ def test_automatic_leaves_a_session_alone_while_a_turn(due: Home, ask: Ask, how:
     assert (ready["offer"], ready["compacted"]) == (None, None)
 
 
-def test_what_a_hook_forbids_is_told_and_the_session_is_gone_on_with(home: Home):
+def test_compaction_blocked_by_a_hook_is_reported_and_the_session_resumes(home: Home):
     home.put(full())
     told = home.user / "told"
     script = home.user / "hook.sh"
@@ -389,7 +385,7 @@ def test_what_a_hook_forbids_is_told_and_the_session_is_gone_on_with(home: Home)
     assert (ready["sessionId"], ready["compacted"]) == (thread(1), None)
 
 
-def test_an_archived_session_is_not_resumed(home: Home):
+def test_archived_session_is_not_resumed(home: Home):
     home.put(full(), archived=True)
 
     refused = home.run("resume", thread(1), "--json")
@@ -399,7 +395,7 @@ def test_an_archived_session_is_not_resumed(home: Home):
     assert (error["code"], error["facts"]["reason"]) == ("conflict", "archived")
 
 
-def test_a_session_that_codex_refuses_is_compacted_instead_of_resumed(home: Home):
+def test_session_that_codex_refuses_is_compacted_instead_of_resumed(home: Home):
     turns = turn(user("Fix the login"), shell("make", "PLAIN")), turn(user("And the logout"))
     home.put(rollout(session("legacy"), *turns).replace(b"PLAIN", b"\xff\xfe"))
 
@@ -419,7 +415,7 @@ def test_a_session_that_codex_refuses_is_compacted_instead_of_resumed(home: Home
         *("a\nb", "../a"),
     ],
 )
-def test_a_session_that_calls_itself_an_option_or_a_command_is_not_resumed(home: Home, name: str):
+def test_session_named_like_an_option_or_a_command_is_not_resumed(home: Home, name: str):
     home.put(rollout(session(thread=name), turn(user("Hello"), assistant(WORK))))
 
     refused = home.run("resume", "--print", str(home.path()), "--json")
@@ -453,7 +449,7 @@ def test_no_text_of_a_session_and_no_tool_starts_a_compaction(home: Home, ask: A
     assert home.audited() == []
 
 
-def test_an_editor_chooses_with_its_own_settings_and_hears_of_what_was_done(home: Home):
+def test_editor_chooses_with_its_own_settings_and_gets_the_result(home: Home):
     home.put(full())
     with Peer(home.root) as peer:
         peer.start({"settings": {"compactionOffer": "automatic"}})
@@ -488,7 +484,7 @@ posix = pytest.mark.skipif(os.name == "nt", reason="needs a pseudo terminal")
 
 
 @posix
-def test_on_a_terminal_codex_takes_over_in_the_folder_of_the_session(home: Home):
+def test_terminal_starts_codex_in_the_folder_of_the_session(home: Home):
     folder = home.user / "shop"
     folder.mkdir()
     home.put(rollout(session(thread=thread(1), cwd=str(folder)), turn(user("hello"))))
@@ -502,7 +498,7 @@ def test_on_a_terminal_codex_takes_over_in_the_folder_of_the_session(home: Home)
 
 
 @posix
-def test_on_a_terminal_a_hint_is_one_line_with_the_command_that_helps(home: Home):
+def test_terminal_shows_a_hint_as_one_line_with_its_command(home: Home):
     home.put(full())
 
     done, _ = on_a_terminal(home, "resume", thread(1), env={"PATH": str(codex(home))})
@@ -514,7 +510,7 @@ def test_on_a_terminal_a_hint_is_one_line_with_the_command_that_helps(home: Home
 
 
 @posix
-def test_on_a_terminal_automatic_goes_on_with_the_new_session(due: Home):
+def test_terminal_continues_with_the_new_session_in_automatic_mode(due: Home):
     on_a_terminal(due, "resume", thread(1), env={"PATH": str(codex(due))})
 
     (new,) = [each for each in due.json("sessions") if each["sessionId"] != thread(1)]
@@ -522,7 +518,7 @@ def test_on_a_terminal_automatic_goes_on_with_the_new_session(due: Home):
 
 
 @posix
-def test_without_codex_nothing_is_begun(due: Home):
+def test_nothing_starts_without_codex(due: Home):
     before = rollouts_of(due)
 
     done, _ = on_a_terminal(due, "resume", thread(1), env={"PATH": str(due.user)})
@@ -533,7 +529,7 @@ def test_without_codex_nothing_is_begun(due: Home):
 
 
 @pytest.mark.parametrize("arguments", [(), ("--print",)])
-def test_elsewhere_the_command_is_printed(home: Home, arguments: tuple[str, ...]):
+def test_command_is_printed_outside_a_terminal(home: Home, arguments: tuple[str, ...]):
     home.put(full())
 
     done = home.run("resume", thread(1), *arguments, env={"PATH": str(codex(home))})
@@ -543,7 +539,7 @@ def test_elsewhere_the_command_is_printed(home: Home, arguments: tuple[str, ...]
     assert not (home.user / "started").exists()
 
 
-def test_the_printed_command_goes_to_the_folder_of_the_session(home: Home):
+def test_printed_command_changes_to_the_folder_of_the_session(home: Home):
     folder = home.user / "my shop"
     folder.mkdir()
     home.put(rollout(session(thread=thread(1), cwd=str(folder)), turn(user("Fix the shop"))))
@@ -556,7 +552,7 @@ def test_the_printed_command_goes_to_the_folder_of_the_session(home: Home):
     assert (told["cwd"], told["cwdGone"]) == (str(folder), False)
 
 
-def test_a_folder_that_is_gone_is_named(home: Home):
+def test_missing_folder_is_named(home: Home):
     home.put(rollout(session(thread=thread(1), cwd="/home/ana/gone"), turn(user("Fix the shop"))))
 
     done = home.here("resume", thread(1), "--print")

@@ -35,7 +35,7 @@ def texts(done: Compacted) -> list[str]:
 
 
 @pytest.mark.parametrize("into", ["new", "in-place"])
-def test_after_thousands_of_records_task_edits_plan_and_valid_facts_are_told(
+def test_task_edits_plan_and_valid_facts_survive_thousands_of_records(
     home: Home, into: Into
 ) -> None:
     home.put(long_session())
@@ -76,7 +76,7 @@ def test_after_thousands_of_records_task_edits_plan_and_valid_facts_are_told(
     assert f" {SUMMARY}\n" in digest.partition("[EARLIER_SUMMARY]\n")[2]
 
 
-def test_one_compaction_has_all_its_effects_in_their_order(home: Home) -> None:
+def test_one_compaction_has_all_its_effects_in_order(home: Home) -> None:
     data = r.rollout(
         r.session(), r.turn(r.turn_context(), r.user("Fix it."), r.assistant(WORK), r.tokens(9_000))
     )
@@ -110,7 +110,7 @@ def test_one_compaction_has_all_its_effects_in_their_order(home: Home) -> None:
     assert listed.context_tokens == now.context.tokens
 
 
-def test_what_the_user_took_back_does_not_outlive_a_compaction(home: Home) -> None:
+def test_undone_messages_do_not_survive_a_compaction(home: Home) -> None:
     said = [
         r.turn(r.user(text), r.assistant(WORK)) for text in ("Fix the login.", "Drop the table.")
     ]
@@ -123,7 +123,7 @@ def test_what_the_user_took_back_does_not_outlive_a_compaction(home: Home) -> No
     assert "Drop the table." not in handoff
 
 
-def test_it_works_whatever_model_or_provider_a_session_used(home: Home) -> None:
+def test_compaction_works_for_any_model_or_provider(home: Home) -> None:
     steps = r.turn(r.turn_context(model="llama-99:1t"), r.user("Fix it."), r.assistant(WORK))
     home.put(r.rollout(r.session(model_provider="ollama"), steps))
     with home.house() as house:
@@ -134,7 +134,7 @@ def test_it_works_whatever_model_or_provider_a_session_used(home: Home) -> None:
     assert (head["model_provider"], done.determinism) == ("ollama", "deterministic")
 
 
-def test_a_stored_checkpoint_that_is_of_no_use_is_made_again(home: Home) -> None:
+def test_unusable_stored_checkpoint_is_rebuilt(home: Home) -> None:
     stored: list[bytes] = []
     said = [r.turn(r.user(text), r.assistant(WORK)) for text in ("Fix it.", "And that.")]
     for steps in (said[:1], said):

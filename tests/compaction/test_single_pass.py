@@ -99,7 +99,7 @@ def go_on_with(path: Path) -> None:
 
 
 @pytest.mark.parametrize("into", ["new", "in-place", "preview"])
-def test_a_cold_compaction_or_preview_reads_the_file_once(home: Home, large: bytes, into: str):
+def test_cold_compaction_or_preview_reads_the_file_once(home: Home, large: bytes, into: str):
     path = home.put(large)
 
     with counted(path) as count, home.house(fresh=False) as house:
@@ -113,7 +113,7 @@ def test_a_cold_compaction_or_preview_reads_the_file_once(home: Home, large: byt
 
 
 @pytest.mark.parametrize("meant", [thread(1)[:20], thread(1).upper(), "path"])
-def test_it_does_so_however_the_session_is_named(home: Home, large: bytes, meant: str):
+def test_file_is_read_once_for_any_name_of_the_session(home: Home, large: bytes, meant: str):
     path = home.put(large)
     named = str(path) if meant == "path" else meant
 
@@ -123,7 +123,7 @@ def test_it_does_so_however_the_session_is_named(home: Home, large: bytes, meant
     assert is_once(count, path)
 
 
-def test_another_preview_of_an_unchanged_session_reads_nothing_of_it(home: Home, large: bytes):
+def test_second_preview_of_an_unchanged_session_reads_nothing(home: Home, large: bytes):
     path = home.put(large)
     with home.house() as house:
         first = compacting(house.sessions).preview(asked())
@@ -139,7 +139,7 @@ def test_another_preview_of_an_unchanged_session_reads_nothing_of_it(home: Home,
     assert "Now the docs." in str(later.replacement)
 
 
-def test_at_the_command_line_it_is_read_once(home: Home, large: bytes):
+def test_command_line_reads_the_file_once(home: Home, large: bytes):
     path = home.put(large)
     folders = ["--codex-home", str(home.root), "--state-dir", str(home.state)]
 
@@ -151,9 +151,7 @@ def test_at_the_command_line_it_is_read_once(home: Home, large: bytes):
 
 
 @pytest.mark.parametrize("used", [False, True])
-def test_a_session_of_the_index_is_compacted_with_one_reading(
-    home: Home, large: bytes, *, used: bool
-):
+def test_indexed_session_is_compacted_with_one_read(home: Home, large: bytes, *, used: bool):
     path = home.put(large)
     with home.house() as house:
         if used:  # then it is kept where its reader stands
@@ -165,7 +163,7 @@ def test_a_session_of_the_index_is_compacted_with_one_reading(
     assert is_once(count, path)
 
 
-def test_what_was_added_since_is_all_that_is_read_besides(home: Home, large: bytes):
+def test_only_new_bytes_are_read_in_addition(home: Home, large: bytes):
     path = home.put(large)
     with home.house() as house:
         house.sessions.show(thread(1))
@@ -176,7 +174,7 @@ def test_what_was_added_since_is_all_that_is_read_besides(home: Home, large: byt
     assert is_once(count, path)
 
 
-def test_taking_back_in_place_reads_the_file_once(home: Home, large: bytes):
+def test_undo_in_place_reads_the_file_once(home: Home, large: bytes):
     path = home.put(large)
     with home.house() as house:
         done = compacting(house.sessions).compact(asked("in-place"))
@@ -210,7 +208,7 @@ def seen(sessions: Sessions) -> Compacting:
 
 
 @pytest.mark.parametrize("form", [".jsonl", ".jsonl.zst"])
-def test_what_the_index_knew_before_changes_no_record(home: Home, large: bytes, form: str):
+def test_earlier_index_contents_change_no_record(home: Home, large: bytes, form: str):
     home.put(compressed(large) if form.endswith("zst") else large, form=form)
 
     cold, warm = installed(home, unseen), installed(home, seen)
@@ -219,7 +217,7 @@ def test_what_the_index_knew_before_changes_no_record(home: Home, large: bytes, 
     assert cold.source.prefix == f"sha256:{hashlib.sha256(large).hexdigest()}"
 
 
-def test_a_session_on_top_of_another_is_read_with_its_base(home: Home):
+def test_session_with_a_base_is_read_together_with_it(home: Home):
     base = rollout(session(thread=thread(2)), turn(user("Fix the login."), assistant(WORK)))
     home.put(base, 2)
     start = base.count(b"\n")
@@ -234,9 +232,7 @@ def test_a_session_on_top_of_another_is_read_with_its_base(home: Home):
 
 
 @pytest.mark.parametrize("another", [False, True])
-def test_what_comes_behind_or_instead_of_what_was_seen_counts(
-    home: Home, large: bytes, another: bool
-):
+def test_bytes_added_or_replaced_after_the_read_count(home: Home, large: bytes, another: bool):
     path = home.put(large)
     other = turn(user("Now the docs."), assistant(WORK), tokens(9_000))
     with home.house(fresh=False) as house:
@@ -259,7 +255,7 @@ def test_what_comes_behind_or_instead_of_what_was_seen_counts(
     assert ("Fix the login." in str(done.replacement)) is not another
 
 
-def test_a_history_of_before_is_brought_back_from_one_pass(home: Home, large: bytes):
+def test_earlier_history_is_restored_from_one_pass(home: Home, large: bytes):
     path = home.put(large.removesuffix(b"\n"))  # what is installed begins by ending this line
     with home.house() as house:
         old = history_of(house.sessions, thread(1))
@@ -311,7 +307,7 @@ def gathering(replay: Replay) -> DigestExtract:
 
 
 @given(data=SESSIONS)
-def test_folds_that_read_together_find_what_each_finds_alone(place: Path, data: bytes):
+def test_folds_that_share_a_pass_get_the_results_of_separate_passes(place: Path, data: bytes):
     place.write_bytes(data)
 
     together = opened_with(place, HistoryScan, gathering)
@@ -324,7 +320,7 @@ def test_folds_that_read_together_find_what_each_finds_alone(place: Path, data: 
 
 
 @given(data=SESSIONS)
-def test_a_survey_beside_a_replay_finds_what_one_of_the_file_finds(place: Path, data: bytes):
+def test_history_scan_beside_a_replay_gives_the_same_result(place: Path, data: bytes):
     place.write_bytes(data)
     reader, path = FileReader(), str(place)
     alone = HistoryScan(Reader())
@@ -335,9 +331,7 @@ def test_a_survey_beside_a_replay_finds_what_one_of_the_file_finds(place: Path, 
 
 
 @given(data=SESSIONS, lines=st.integers(0, 60))
-def test_what_stands_in_front_of_a_cut_is_what_a_shorter_file_tells(
-    place: Path, data: bytes, lines: int
-):
+def test_lines_before_a_cut_equal_a_shorter_file(place: Path, data: bytes, lines: int):
     ends = [0, *(at + 1 for at, byte in enumerate(data) if byte == 0x0A)]
     cut = ends[min(lines, len(ends) - 1)]
     place.write_bytes(data)
@@ -361,7 +355,7 @@ def long_output(last: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("last", [b"many words " * 900_000, b"x" * 200_000 + b"\xff"])
-def test_a_long_line_that_cannot_be_read_counts_as_if_nobody_had_wanted_it(home: Home, last: bytes):
+def test_unreadable_long_line_counts_as_if_no_fold_needed_it(home: Home, last: bytes):
     path = home.put(long_output(last))
     with home.house() as house:
         read = Sources(house.sessions).read(thread(1), quoted=True)
@@ -370,7 +364,7 @@ def test_a_long_line_that_cannot_be_read_counts_as_if_nobody_had_wanted_it(home:
     assert read.replay.save() == opened_with(path).save()
 
 
-def test_a_long_restore_record_counts_the_same_whoever_reads_along(home: Home):
+def test_long_restore_record_counts_the_same_with_any_other_fold(home: Home):
     message = f"{RESTORE_LINE}\n" + "and so on " * 20_000
     path = home.put(rollout(session(thread=thread(1)), compacted(message, []), turn(user("Go."))))
 
@@ -380,7 +374,7 @@ def test_a_long_restore_record_counts_the_same_whoever_reads_along(home: Home):
     assert together.save() == opened_with(path).save()
 
 
-def test_of_a_line_with_large_blobs_each_fold_reads_what_it_would_alone(home: Home):
+def test_line_with_large_blobs_gives_each_fold_its_usual_data(home: Home):
     shown = user(f"Look at {BLOB} and fix the login.")
     path = home.put(rollout(session(thread=thread(1)), turn(shown, assistant(WORK))))
 

@@ -35,7 +35,7 @@ def hooks(home: Home, *commands: str) -> None:
     (home.root / "hooks.json").write_text(text, encoding="utf-8")
 
 
-def test_a_hook_of_the_users_in_codexs_configuration_is_not_asked_and_the_preview_says_so(
+def test_user_hook_in_codexs_configuration_is_skipped_with_a_warning(
     home: Home,
 ) -> None:
     home.put(work(1))
@@ -52,7 +52,7 @@ def test_a_hook_of_the_users_in_codexs_configuration_is_not_asked_and_the_previe
     assert not ran.exists()
 
 
-def test_our_own_hook_and_files_that_nobody_can_read_cause_no_warning(home: Home) -> None:
+def test_our_own_hook_and_unreadable_files_cause_no_warning(home: Home) -> None:
     home.put(work(1))
     hooks(home, OURS)
     (home.root / "config.toml").write_text("[[[", encoding="utf-8")
@@ -64,7 +64,7 @@ def test_our_own_hook_and_files_that_nobody_can_read_cause_no_warning(home: Home
     ("version", "comp_hash", "expected"),
     [("0.146.1", "1", True), ("0.146.1", None, False), ("0.169.0", "1", False)],
 )
-def test_codex_may_compact_again_what_is_compacted_in_place_by_another_rule(
+def test_preview_warns_that_codex_may_compact_again_by_its_own_limit(
     home: Home, version: str, comp_hash: str | None, expected: bool
 ) -> None:
     home.put(work(1, comp_hash, version))
@@ -73,7 +73,7 @@ def test_codex_may_compact_again_what_is_compacted_in_place_by_another_rule(
     assert warned(home) == []
 
 
-def test_pages_of_a_web_search_in_the_tokens_in_use_are_said(home: Home) -> None:
+def test_preview_reports_web_search_pages_in_the_tokens_in_use(home: Home) -> None:
     search = response("web_search_call", status="completed", action={"type": "search"})
     found = turn(user("Look it up."), search, assistant("Found."), tokens(90_000))
     home.put(work(1) + rollout(session(), found).split(b"\n", 1)[1])

@@ -105,7 +105,7 @@ def refused(home: Path, wanted: Entries = WANTED) -> Refusal:
 # --- config.toml ---------------------------------------------------------------------------------
 
 
-def test_the_entries_are_what_codex_is_to_call(home: Path, path: Path) -> None:
+def test_entries_name_the_programs_that_codex_calls(home: Path, path: Path) -> None:
     path.write_text('model = "gpt"\n')
 
     connect(home)
@@ -133,7 +133,9 @@ def test_the_entries_are_what_codex_is_to_call(home: Path, path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", CONFIGS.values(), ids=CONFIGS)
-def test_connect_then_remove_leaves_the_bytes_of_before(home: Path, path: Path, text: str) -> None:
+def test_remove_after_connect_restores_the_original_bytes(
+    home: Path, path: Path, text: str
+) -> None:
     path.write_bytes(text.encode())
 
     connect(home)
@@ -146,7 +148,7 @@ def test_connect_then_remove_leaves_the_bytes_of_before(home: Path, path: Path, 
     assert tree(home) == {"config.toml": text.encode()}
 
 
-def test_a_file_that_was_not_there_goes_again(home: Path) -> None:
+def test_file_created_by_connect_is_removed_again(home: Path) -> None:
     (done,) = connect(home)
 
     assert done.action == "create"
@@ -157,7 +159,7 @@ def test_a_file_that_was_not_there_goes_again(home: Path) -> None:
     assert tree(home) == {}
 
 
-def test_a_file_is_written_with_its_own_line_ends(home: Path, path: Path) -> None:
+def test_file_keeps_its_own_line_endings(home: Path, path: Path) -> None:
     path.write_bytes(b"a = 1\r\n")
 
     connect(home)
@@ -177,7 +179,7 @@ OURS = config.with_entries("a = 1\n", WANTED)
     ],
     ids=["a value that is theirs to choose", "a matcher that takes everything"],
 )
-def test_what_a_person_changed_about_our_entries_stays(old: str, new: str) -> None:
+def test_changes_by_a_person_to_our_entries_are_kept(old: str, new: str) -> None:
     changed = added_to(OURS, [(old, new)])
 
     assert config.with_entries(changed, WANTED) == changed
@@ -238,7 +240,7 @@ def stays(text: str, names: set[str]) -> None:
     assert says(config.without_entries(moved) or "") == says(config.without_entries(before) or "")
 
 
-def test_a_server_of_ours_that_somebody_deleted_comes_back() -> None:
+def test_deleted_server_entry_is_added_again() -> None:
     start, end = OURS.index("[mcp_servers"), OURS.index("\n[[hooks.SessionStart]]")
 
     assert config.with_entries(OURS[:start] + OURS[end + 1 :], WANTED) == OURS
@@ -253,7 +255,7 @@ def test_a_server_of_ours_that_somebody_deleted_comes_back() -> None:
         ('args = ["-P", "-X", ', 'args = [ # [one]\n  "-P",\n  "-X", # two\n  '),
     ],
 )
-def test_a_value_is_corrected_however_it_is_written(old: str, new: str) -> None:
+def test_value_is_corrected_in_any_spelling(old: str, new: str) -> None:
     written = added_to(OURS, [(old.format(PROGRAM[0]), new.format(PROGRAM[0]))])
 
     moved = config.with_entries(written, MOVED)
@@ -275,7 +277,7 @@ CHANGED = {
 
 @pytest.mark.parametrize("change", CHANGED.values(), ids=CHANGED)
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_a_hook_of_ours_that_was_changed_is_corrected_and_nothing_else(
+def test_changed_hook_of_ours_is_corrected_and_nothing_else(
     home: Path, path: Path, change: tuple[str, str], newline: str
 ) -> None:
     path.write_text("\ufeffa = 1\n", newline=newline)
@@ -309,13 +311,13 @@ BETWEEN = "\n[[hooks.PreCompact]]"
     ],
     ids=["a table of Codex's", "a handler", "comments"],
 )
-def test_what_others_wrote_among_our_lines_stays(changes: list[tuple[str, str]], left: str) -> None:
+def test_lines_of_others_between_ours_are_kept(changes: list[tuple[str, str]], left: str) -> None:
     text = added_to(config.with_entries("a = 1\n", WANTED), changes)
 
     assert config.without_entries(text) == left
 
 
-def test_entries_without_their_comments_are_known_by_what_they_say() -> None:
+def test_entries_without_comments_are_recognised_by_content() -> None:
     bare = "".join(line for line in OURS.splitlines(True) if not line.startswith("#"))
 
     assert config.with_entries(bare, WANTED) == bare
@@ -337,7 +339,7 @@ UNSAFE = [
 
 
 @pytest.mark.parametrize(("data", "code", "reason"), UNSAFE, ids=[each[2] for each in UNSAFE])
-def test_a_file_that_cannot_be_edited_safely_is_left(
+def test_file_that_cannot_be_edited_safely_is_left(
     home: Path, path: Path, data: bytes, code: str, reason: str
 ) -> None:
     path.write_bytes(data)
@@ -349,7 +351,7 @@ def test_a_file_that_cannot_be_edited_safely_is_left(
     assert reason in refusal.message
 
 
-def test_without_a_codex_home_nothing_is_made_and_one_has_to_be_chosen(tmp_path: Path) -> None:
+def test_missing_codex_home_is_not_made_and_must_be_named(tmp_path: Path) -> None:
     with pytest.raises(Refusal, match="no Codex home") as caught:
         codex_config.plan(str(tmp_path / "none"), WANTED)
 
@@ -364,7 +366,7 @@ def test_without_a_codex_home_nothing_is_made_and_one_has_to_be_chosen(tmp_path:
 
 
 @pytest.mark.parametrize("form", HOOKS_FILES.values(), ids=HOOKS_FILES)
-def test_hooks_join_those_of_a_person(home: Path, path: Path, form: str) -> None:
+def test_our_hooks_are_added_to_those_of_a_person(home: Path, path: Path, form: str) -> None:
     text = form % THEIRS
     (home / "hooks.json").write_bytes(text.encode())
 
@@ -382,7 +384,7 @@ def test_hooks_join_those_of_a_person(home: Path, path: Path, form: str) -> None
 
 
 @pytest.mark.parametrize("form", HOOKS_FILES.values(), ids=HOOKS_FILES)
-def test_nothing_is_changed_in_a_hooks_file_but_what_is_put_in(form: str) -> None:
+def test_hooks_file_changes_only_by_our_entries(form: str) -> None:
     text = form % THEIRS
 
     connected = hooks.with_hooks(text, WANTED)
@@ -393,7 +395,7 @@ def test_nothing_is_changed_in_a_hooks_file_but_what_is_put_in(form: str) -> Non
     assert hooks.without_hooks(hooks.with_hooks(connected, MOVED)) == text
 
 
-def test_a_refusal_in_the_middle_names_what_is_written_already(
+def test_refusal_halfway_names_the_files_already_written(
     home: Path, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (home / "hooks.json").write_text(HOOKS_FILES["one line"] % THEIRS)
@@ -413,7 +415,7 @@ def test_a_refusal_in_the_middle_names_what_is_written_already(
 
 
 @pytest.mark.parametrize("text", ['{"hooks": {}}', "{}", "[", "\ufeff{}", "", '{"hooks": 1}'])
-def test_a_hooks_file_without_hooks_is_left_alone(home: Path, path: Path, text: str) -> None:
+def test_hooks_file_without_hooks_is_left_alone(home: Path, path: Path, text: str) -> None:
     (home / "hooks.json").write_bytes(text.encode())
 
     connect(home)
@@ -422,7 +424,7 @@ def test_a_hooks_file_without_hooks_is_left_alone(home: Path, path: Path, text: 
     assert "[[hooks.SessionStart]]" in path.read_text()
 
 
-def test_hooks_stand_in_one_file_where_a_person_uses_both(home: Path, path: Path) -> None:
+def test_hooks_go_into_one_file_if_a_person_uses_both(home: Path, path: Path) -> None:
     (home / "hooks.json").write_text(HOOKS_FILES["one line"] % THEIRS)
     path.write_text(CONFIGS["hooks"])
 
@@ -432,7 +434,7 @@ def test_hooks_stand_in_one_file_where_a_person_uses_both(home: Path, path: Path
     assert len(config.found_in(path.read_text()).hooks) == len(HOOKS)
 
 
-def test_hooks_go_where_a_person_begins_to_keep_theirs(home: Path, path: Path) -> None:
+def test_hooks_follow_the_file_that_a_person_starts_to_use(home: Path, path: Path) -> None:
     connect(home)
     (home / "hooks.json").write_text(HOOKS_FILES["spread out"] % THEIRS)
 
@@ -442,7 +444,7 @@ def test_hooks_go_where_a_person_begins_to_keep_theirs(home: Path, path: Path) -
     assert len([*ours_in(hooks.groups_in((home / "hooks.json").read_text()))]) == len(HOOKS)
 
 
-def test_hooks_move_to_the_configuration_where_a_person_has_none_any_more(
+def test_hooks_move_to_the_configuration_when_a_person_has_none_left(
     home: Path, path: Path
 ) -> None:
     (home / "hooks.json").write_text(HOOKS_FILES["spread out"] % THEIRS)
@@ -457,7 +459,7 @@ def test_hooks_move_to_the_configuration_where_a_person_has_none_any_more(
     assert MOVED.are_all(config.found_in(path.read_text()).hooks)
 
 
-def test_what_others_wrote_meanwhile_stays_in_the_hooks_file(home: Path) -> None:
+def test_concurrent_changes_by_others_stay_in_the_hooks_file(home: Path) -> None:
     path = home / "hooks.json"
     path.write_text(HOOKS_FILES["spread out"] % THEIRS)
     connect(home)
@@ -491,7 +493,7 @@ LOOKS_LIKE = json.dumps(
 
 
 @pytest.mark.parametrize("text", [TWICE, LOOKS_LIKE], ids=["one name twice", "looks like ours"])
-def test_a_strange_hooks_file_is_left_or_restored(home: Path, text: str) -> None:
+def test_unusual_hooks_file_is_left_or_restored(home: Path, text: str) -> None:
     (home / "hooks.json").write_text(text)
 
     connect(home)
@@ -501,7 +503,7 @@ def test_a_strange_hooks_file_is_left_or_restored(home: Path, text: str) -> None
     assert text_of(home / "hooks.json") == text
 
 
-def test_a_hooks_file_with_ours_that_no_longer_parses_is_named(home: Path) -> None:
+def test_hooks_file_with_our_entries_that_no_longer_parses_is_named(home: Path) -> None:
     (home / "hooks.json").write_text(HOOKS_FILES["one line"] % THEIRS)
     connect(home)
     path = home / "hooks.json"
@@ -516,9 +518,7 @@ def test_a_hooks_file_with_ours_that_no_longer_parses_is_named(home: Path) -> No
 # --- files ---------------------------------------------------------------------------------------
 
 
-def test_the_old_bytes_are_kept_until_nothing_differs_and_never_replaced(
-    home: Path, path: Path
-) -> None:
+def test_backup_is_kept_until_nothing_differs_and_never_replaced(home: Path, path: Path) -> None:
     path.write_text("a = 1\n")
     older = {"config.toml.codex-checkpoints.bak": b"older\n"}
     (home / "config.toml.codex-checkpoints.bak").write_text("older\n")
@@ -537,7 +537,7 @@ def test_the_old_bytes_are_kept_until_nothing_differs_and_never_replaced(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes are POSIX")
-def test_the_mode_is_kept_and_what_is_new_is_for_its_owner_alone(home: Path, path: Path) -> None:
+def test_mode_is_kept_and_new_files_are_private(home: Path, path: Path) -> None:
     connect(home)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     path.write_text("a = 1\n")
@@ -549,7 +549,7 @@ def test_the_mode_is_kept_and_what_is_new_is_for_its_owner_alone(home: Path, pat
     assert {stat.S_IMODE(os.stat(each).st_mode) for each in (path, done.backup)} == {0o640}
 
 
-def test_both_files_are_looked_at_before_one_is_written(home: Path, path: Path) -> None:
+def test_both_files_are_checked_before_one_is_written(home: Path, path: Path) -> None:
     (home / "hooks.json").write_text(HOOKS_FILES["one line"] % THEIRS)
     path.write_text("a = 1\n")
     path.chmod(0o444)
@@ -557,7 +557,7 @@ def test_both_files_are_looked_at_before_one_is_written(home: Path, path: Path) 
     assert refused(home).code == "storage_error"
 
 
-def test_a_symbolic_link_stays_one(home: Path, tmp_path: Path) -> None:
+def test_symbolic_link_is_preserved(home: Path, tmp_path: Path) -> None:
     target = tmp_path / "dotfiles" / "codex.toml"
     target.parent.mkdir()
     target.write_text("a = 1\n")
@@ -576,9 +576,7 @@ def test_a_symbolic_link_stays_one(home: Path, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no such pipes")
 @pytest.mark.parametrize("kind", ["leads nowhere", "not a regular file"])
-def test_a_link_that_leads_nowhere_and_a_pipe_are_left(
-    home: Path, path: Path, tmp_path: Path, kind: str
-) -> None:
+def test_dangling_link_and_pipe_are_left(home: Path, path: Path, tmp_path: Path, kind: str) -> None:
     if kind == "leads nowhere":
         path.symlink_to(tmp_path / "none")
     else:
@@ -591,7 +589,7 @@ def test_a_link_that_leads_nowhere_and_a_pipe_are_left(
     assert not (tmp_path / "none").exists()
 
 
-def test_a_change_between_looking_and_writing_is_noticed(home: Path, path: Path) -> None:
+def test_change_between_check_and_write_is_noticed(home: Path, path: Path) -> None:
     path.write_text("a = 1\n")
     changes = codex_config.plan(str(home), WANTED)
     path.write_text("a = 2\n")
@@ -604,7 +602,7 @@ def test_a_change_between_looking_and_writing_is_noticed(home: Path, path: Path)
     assert not list(home.glob(".*"))
 
 
-def test_a_diff_shows_what_comes_and_nothing_of_what_stays(home: Path, path: Path) -> None:
+def test_diff_shows_only_the_changes(home: Path, path: Path) -> None:
     path.write_text('key = "a secret of somebody"')
 
     (change,) = codex_config.plan(str(home), WANTED)
@@ -626,7 +624,7 @@ def look(
     return Connector(str(home), str(home / "state"), wanted, environment or {"PATH": ""}).status()
 
 
-def test_what_is_told_before_and_after_it_is_connected(home: Path) -> None:
+def test_status_is_shown_before_and_after_connect(home: Path) -> None:
     def told() -> list[tuple[object, ...]]:
         return [
             (d.door, d.configured, d.trusted, d.problem, d.next) for d in look(home, HERE).doors
@@ -651,7 +649,7 @@ def test_what_is_told_before_and_after_it_is_connected(home: Path) -> None:
 HERE = evolve(WANTED, program=(sys.executable, *PROGRAM[1:]))
 
 
-def test_a_hook_that_ran_was_trusted_by_somebody(home: Path) -> None:
+def test_hook_that_ran_was_trusted(home: Path) -> None:
     connect(home, HERE)
     ran(home, event="PreCompact")
 
@@ -660,7 +658,7 @@ def test_a_hook_that_ran_was_trusted_by_somebody(home: Path) -> None:
     assert (hook.trusted, hook.problem, hook.next) == (None, None, None)
 
 
-def test_entries_that_are_not_as_they_would_be_written_are_told(home: Path, path: Path) -> None:
+def test_entries_that_differ_from_ours_are_reported(home: Path, path: Path) -> None:
     def problems(there: Entries, wanted: Entries) -> list[tuple[str | None, str | None]]:
         connect(home, there)
         return [(door.problem, door.next) for door in look(home, wanted).doors]
@@ -695,7 +693,7 @@ def failed(home: Path, at: str, event: str | None, code: str = "storage_error") 
         file.writelines(json.dumps(each) + "\n" for each in (said, *others, "torn"))
 
 
-def test_each_door_and_each_hook_tells_when_it_ran_and_failed(home: Path) -> None:
+def test_each_door_and_hook_shows_its_last_run_and_failure(home: Path) -> None:
     connect(home, HERE)
     ran(home, "a", "2026-11-20T10:00:00.000Z", event="SessionStart")
     ran(home, "b", "2026-11-22T10:00:00.000Z", event="PreCompact")
@@ -720,7 +718,7 @@ def test_each_door_and_each_hook_tells_when_it_ran_and_failed(home: Path) -> Non
     assert str(hook.failure) in seen.problems
 
 
-def test_a_failure_without_an_event_counts_for_the_first_hook(home: Path) -> None:
+def test_failure_without_an_event_counts_for_the_first_hook(home: Path) -> None:
     connect(home, HERE)
     failed(home, "2026-11-21T10:00:00.000Z", None, "invalid_payload")
     assert look(home, HERE).doors[0].failure is not None
@@ -731,7 +729,7 @@ def test_a_failure_without_an_event_counts_for_the_first_hook(home: Path) -> Non
     assert look(home, HERE).doors[1].failure is None
 
 
-def test_files_that_cannot_be_read_are_told_of(home: Path, path: Path) -> None:
+def test_unreadable_files_are_reported(home: Path, path: Path) -> None:
     path.write_text("a = [")
     (home / "hooks.json").write_bytes(b"\xff")
 
@@ -746,7 +744,7 @@ def test_files_that_cannot_be_read_are_told_of(home: Path, path: Path) -> None:
     } == {("unreadable", None, "Correct `config.toml` first")}
 
 
-def test_what_failed_before_it_was_taken_out_is_no_problem_any_more(home: Path) -> None:
+def test_failure_before_removal_is_no_longer_a_problem(home: Path) -> None:
     connect(home)
     failed(home, "2026-11-21T10:00:00.000Z", "PreCompact")
     assert [problem for problem in look(home).problems if "failed" in problem]
@@ -765,7 +763,7 @@ def test_what_failed_before_it_was_taken_out_is_no_problem_any_more(home: Path) 
         ("yes", 0.1, "timed_out"),
     ],
 )
-def test_a_codex_that_does_not_answer_is_told_of(  # noqa: PLR0917 - each is a fixture or a case
+def test_codex_that_does_not_answer_is_reported(  # noqa: PLR0917 - each is a fixture or a case
     home: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -784,7 +782,7 @@ def test_a_codex_that_does_not_answer_is_told_of(  # noqa: PLR0917 - each is a f
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a script of the POSIX shell")
-def test_codex_is_asked_for_the_state_alone(home: Path, tmp_path: Path) -> None:
+def test_only_the_status_asks_codex(home: Path, tmp_path: Path) -> None:
     environment = a_codex(tmp_path / "bin", f'touch "{tmp_path}/asked"')
     connector = Connector(str(home), str(home / "state"), HERE, environment)
 
@@ -801,7 +799,7 @@ def test_codex_is_asked_for_the_state_alone(home: Path, tmp_path: Path) -> None:
     assert not connector.carry_out("remove").written
 
 
-def test_a_codex_in_the_current_folder_is_not_found(
+def test_codex_in_the_current_folder_is_not_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a_codex(tmp_path / "here", "")
@@ -810,7 +808,7 @@ def test_a_codex_in_the_current_folder_is_not_found(
     assert program.find(os.pathsep.join(("", ".", "bin"))) is None
 
 
-def test_this_program_is_called_so_that_no_folder_can_pass_for_it(tmp_path: Path) -> None:
+def test_our_program_is_called_so_that_no_folder_can_shadow_it(tmp_path: Path) -> None:
     launcher = tmp_path / "bundled" / "launch.py"
     launcher.parent.mkdir()
     launcher.touch()
@@ -827,7 +825,7 @@ def test_this_program_is_called_so_that_no_folder_can_pass_for_it(tmp_path: Path
     assert config.without_entries(text) is None
 
 
-def test_codex_is_told_a_launcher_that_outlives_an_update_of_the_extension(tmp_path: Path) -> None:
+def test_codex_is_configured_with_a_launcher_that_survives_updates(tmp_path: Path) -> None:
     own, stable = (tmp_path / name / "bundled" / "launch.py" for name in ("0.1.0", "storage"))
     for launcher in (own, stable):
         launcher.parent.mkdir(parents=True)
@@ -859,7 +857,7 @@ def configuration(own: Home) -> str:
     return (own.root / "config.toml").read_text()
 
 
-def test_the_command_line_connects_shows_and_takes_back(own: Home) -> None:
+def test_command_line_connects_shows_and_removes(own: Home) -> None:
     elsewhere = ("--state-dir", str(own.state / "elsewhere"))
     shown = own.run("connect", "--dry-run", *elsewhere).stdout.decode()
     assert configuration(own) == "a = 1  # mine\n"
@@ -889,13 +887,13 @@ def test_the_command_line_connects_shows_and_takes_back(own: Home) -> None:
     assert configuration(own) == "a = 1  # mine\n"
 
 
-def test_the_usual_folders_need_not_be_named() -> None:
+def test_default_folders_are_not_written() -> None:
     usual = os.path.abspath("/home/ana/.codex")
 
     assert folders(usual, os.path.join(usual, "codex-checkpoints"), usual) == ()
 
 
-def test_a_client_connects_shows_and_takes_back(own: Home) -> None:
+def test_client_connects_shows_and_removes(own: Home) -> None:
     with Peer(own.root, env=NO_CODEX) as peer:
         peer.start()
         shown = peer.call("checkpoints/connect", {"dryRun": True})
@@ -909,7 +907,7 @@ def test_a_client_connects_shows_and_takes_back(own: Home) -> None:
 
 
 @pytest.mark.parametrize("other", ["remove", "dryRun"])
-def test_a_client_that_only_looks_asks_for_nothing_else(own: Home, other: str) -> None:
+def test_client_that_only_reads_changes_nothing(own: Home, other: str) -> None:
     with Peer(own.root, env=NO_CODEX) as peer:
         peer.start()
         error = peer.error("checkpoints/connect", {"status": True, other: True})
@@ -959,7 +957,9 @@ def configs(draw: st.DrawFn) -> str:
 
 
 @given(configs(), st.booleans())
-def test_whatever_was_there_says_the_same_and_comes_back(text: str, hooks_elsewhere: bool) -> None:
+def test_any_configuration_keeps_its_meaning_and_is_restored(
+    text: str, hooks_elsewhere: bool
+) -> None:
     wanted = evolve(WANTED, hooks=()) if hooks_elsewhere else WANTED
 
     connected = config.with_entries(text, wanted)
@@ -975,7 +975,7 @@ def test_whatever_was_there_says_the_same_and_comes_back(text: str, hooks_elsewh
 @example("a = 1\n", set(ADDITIONS))
 @example("\ufeffa = 1\r\n", set(ADDITIONS))
 @given(configs(), st.sets(st.sampled_from(sorted(ADDITIONS))))
-def test_whatever_was_added_to_ours_stays_with_it(text: str, names: set[str]) -> None:
+def test_additions_to_our_entries_stay_with_them(text: str, names: set[str]) -> None:
     stays(text, names)
 
 
@@ -1008,7 +1008,7 @@ def hooks_files(draw: st.DrawFn) -> str:
 
 
 @given(hooks_files())
-def test_any_hooks_file_comes_back(text: str) -> None:
+def test_any_hooks_file_is_restored(text: str) -> None:
     connected = hooks.with_hooks(text, WANTED)
 
     assert WANTED.are_all(ours_in(hooks.groups_in(connected)))
@@ -1017,7 +1017,7 @@ def test_any_hooks_file_comes_back(text: str) -> None:
 
 
 @given(configs(), configs())
-def test_what_comes_after_ours_stays_as_well(text: str, later: str) -> None:
+def test_text_after_our_entries_is_kept(text: str, later: str) -> None:
     connected = config.with_entries(text, WANTED)
     more = "[later]\n" + later.removeprefix("\ufeff").replace("k", "late")
     try:
@@ -1033,7 +1033,7 @@ def test_what_comes_after_ours_stays_as_well(text: str, later: str) -> None:
     assert config.without_entries(config.with_entries(connected + more, MOVED)) == left
 
 
-def test_what_was_added_to_a_file_of_ours_keeps_its_last_line_end() -> None:
+def test_text_added_to_our_file_keeps_its_last_line_ending() -> None:
     added = config.with_entries(None, WANTED) + "[mine]\na = 1\n"
 
     moved = config.with_entries(added, MOVED)
@@ -1059,7 +1059,7 @@ def a_codex(folder: Path, script: str) -> dict[str, str]:
     return {"PATH": f"{folder}:/usr/bin:/bin"}
 
 
-def test_the_doctor_tells_what_keeps_codex_from_calling_us(tmp_path: Path) -> None:
+def test_doctor_reports_obstacles_to_codexs_calls(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.put(chat("one"))
     assert diagnosed(home) == {}
@@ -1082,7 +1082,7 @@ def test_the_doctor_tells_what_keeps_codex_from_calling_us(tmp_path: Path) -> No
     assert diagnosed(home) == {"codex_configuration": "warning"}
 
 
-def test_the_doctor_tells_of_a_failed_call(own: Home) -> None:
+def test_doctor_reports_a_failed_call(own: Home) -> None:
     assert own.json("connect")["written"]
     failed(own.root, "2026-11-21T10:00:00.000Z", "PreCompact")
     copytree(own.root / "state", own.state, dirs_exist_ok=True)
@@ -1090,7 +1090,7 @@ def test_the_doctor_tells_of_a_failed_call(own: Home) -> None:
     assert diagnosed(own)["hook_failed"] == "warning"
 
 
-def test_the_status_says_what_to_do_next(own: Home) -> None:
+def test_status_names_the_next_step(own: Home) -> None:
     def lines(*options: str) -> list[str]:
         return own.run("connect", *options, env=NO_CODEX).stdout.decode().splitlines()
 

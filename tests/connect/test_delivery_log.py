@@ -44,7 +44,7 @@ def given(at: str, text: str | None, **more: object) -> dict[str, object]:
     return {**said, "source": "resume", "windowId": None, "seq": 3, **handed, **more}
 
 
-def test_a_session_tells_what_codex_was_given_last(home: Home):
+def test_session_shows_the_last_delivery_to_codex(home: Home):
     view = home.here("view", SESSION).stdout.decode()
     note(home, given("1", "old"), given("2", bundle(view), seq=9), given("3", None))
 
@@ -68,7 +68,7 @@ def test_a_session_tells_what_codex_was_given_last(home: Home):
     assert windows[0]["received"]["isCurrent"] is False
 
 
-def test_a_view_that_a_tool_handed_over_is_current_as_well(home: Home):
+def test_view_delivered_by_a_tool_is_current_too(home: Home):
     view = home.here("view", SESSION).stdout.decode()
     note(home, given("1", view, door="memory.read", event=None, windowId=f"{SESSION}:1"))
 
@@ -82,11 +82,11 @@ def test_a_view_that_a_tool_handed_over_is_current_as_well(home: Home):
     )
 
 
-def test_without_receipts_nothing_was_given(home: Home):
+def test_without_receipts_nothing_was_delivered(home: Home):
     assert [each["received"] for each in home.json("windows", SESSION)] == [None, None]
 
 
-def test_what_is_no_receipt_is_passed_over(home: Home):
+def test_invalid_receipts_are_skipped(home: Home):
     odd = {**given("1", "x"), "at": 7, "size": "x", "seq": None, "door": None}
     note(home, "no receipt", {"digest": 7}, odd)
 
@@ -96,7 +96,7 @@ def test_what_is_no_receipt_is_passed_over(home: Home):
     assert second["received"] is None
 
 
-def test_receipts_that_cannot_be_read_are_a_refusal(home: Home):
+def test_unreadable_receipts_are_refused(home: Home):
     home.checkpoint().with_name("receipts.jsonl").mkdir(parents=True)
 
     with Peer(home.root, env={"PATH": ""}) as peer:
@@ -123,7 +123,7 @@ WINDOWS = (HistoryWindow(0, "A", None, 0, None), HistoryWindow(1, "B", "A", 10, 
         (None, None, 0),
     ],
 )
-def test_a_receipt_belongs_to_its_window_and_of_several_the_last_counts(
+def test_receipt_belongs_to_its_window_and_the_last_of_several_counts(
     window_id: str | None, seq: int | None, number: int | None
 ):
     receipt = Receipt("1", "hook", None, None, window_id, seq, "sha256:x", 1)

@@ -101,7 +101,7 @@ def codex_summary(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
 
 
 @BOTH
-def test_a_session_is_sent_as_it_was_recorded(form: Form):
+def test_history_has_the_recorded_items(form: Form):
     seen = [environment(), turn_context(), user("why?"), reasoning(), shell("ls"), assistant("so")]
     done = [user("and?"), patch(add="a.py"), plan(("look", True)), assistant("done")]
 
@@ -163,7 +163,7 @@ def test_a_session_is_sent_as_it_was_recorded(form: Form):
         (5, None),
     ],
 )
-def test_an_item_is_read_as_codex_reads_it(held: object, sent: object):
+def test_item_is_read_as_codex_reads_it(held: object, sent: object):
     assert read_item(held) == (held if sent is ... else sent)
 
 
@@ -176,7 +176,7 @@ INSTRUCTIONS = {
 
 
 @BOTH
-def test_what_is_no_item_of_the_history_is_left_out(form: Form):
+def test_records_outside_the_history_are_left_out(form: Form):
     others = [
         response("of_the_future", a=1),
         response("compaction_trigger"),
@@ -190,7 +190,7 @@ def test_what_is_no_item_of_the_history_is_left_out(form: Form):
     assert sent(turn(user("a"), *others, assistant("b")), form=form) == ["a", "b"]
 
 
-def test_an_agents_message_of_the_older_form_becomes_an_item():
+def test_older_message_of_an_agent_becomes_an_item():
     told = {"author": "/lead", "recipient": "/lead/a", "content": "go", "trigger_turn": True}
     tellings = (told, told | {"encrypted_content": "E"}, {"content": "nobody's"})
     steps = (record("inter_agent_communication", each) for each in tellings)
@@ -210,7 +210,7 @@ def test_an_agents_message_of_the_older_form_becomes_an_item():
 # --- pairs ---------------------------------------------------------------------------------------
 
 
-def test_a_call_without_output_gets_one_that_says_aborted():
+def test_call_without_output_gets_an_aborted_one():
     action = {"type": "exec", "command": ["ls"]}
     calls = [
         call("f", {}, "c1"),
@@ -233,7 +233,7 @@ def test_a_call_without_output_gets_one_that_says_aborted():
     assert items[8] == {"type": "tool_search_output", "call_id": "c4", **found}
 
 
-def test_an_output_without_its_call_is_left_out_and_an_odd_order_stays():
+def test_output_without_its_call_is_dropped_and_odd_order_is_kept():
     found: dict[str, object] = {"status": "completed", "tools": []}
     steps = [
         output("c1", "nobody asked"),
@@ -275,7 +275,7 @@ ELSEWHERE = {"delivered_assistant_message": {"message_id": "m"}}
         (limited("c1", "x", None, **ELSEWHERE), "aborted"),
     ],
 )
-def test_a_long_output_loses_its_middle_by_its_own_limit(answer: Step, left: str):
+def test_long_output_is_cut_in_the_middle_at_its_own_limit(answer: Step, left: str):
     assert outputs(call("f", {}, "c1"), answer) == [left]
 
 
@@ -298,7 +298,7 @@ def test_parts_share_one_limit_and_images_stay():
 
 
 @BOTH
-def test_a_replacement_is_taken_as_it_stands(form: Form):
+def test_replacement_is_used_unchanged(form: Form):
     long = {"type": "function_call_output", "call_id": "c9", "output": "x" * 60_000}
     asked = {"type": "function_call", "name": "f", "arguments": "{}", "call_id": "c9"}
     odd = [*kept("a"), long, message("sys", role="system"), {"type": "of_the_future"}, asked]
@@ -332,7 +332,7 @@ COMPACTED: list[tuple[dict[str, object], bool]] = [
 
 
 @pytest.mark.parametrize(("payload", "counts"), COMPACTED)
-def test_a_record_that_codex_cannot_read_compacts_nothing(
+def test_record_that_codex_cannot_read_compacts_nothing(
     payload: Mapping[str, object], *, counts: bool
 ):
     steps = (turn(user("a")), record("compacted", payload), turn(user("b")))
@@ -341,7 +341,7 @@ def test_a_record_that_codex_cannot_read_compacts_nothing(
 
 
 @BOTH
-def test_without_a_replacement_what_people_said_and_the_message_are_left(form: Form):
+def test_without_a_replacement_user_messages_and_the_summary_remain(form: Form):
     before = turn(environment(), user("a"), shell("ls"), assistant("gone"), user("b", images=1))
 
     found = history(rollout(session(form), before, compacted("summary"), turn(user("c"))))
@@ -351,7 +351,7 @@ def test_without_a_replacement_what_people_said_and_the_message_are_left(form: F
     assert found.baseline is None
 
 
-def test_a_summary_is_no_prompt_and_without_one_a_note_says_so(
+def test_summary_is_not_a_prompt_and_a_note_replaces_a_missing_one(
     codex_summary: Callable[[str], str],
 ):
     one, two = codex_summary("first"), codex_summary("second")
@@ -362,7 +362,7 @@ def test_a_summary_is_no_prompt_and_without_one_a_note_says_so(
     assert sent(a, compacted("")) == ["a", NO_SUMMARY]
 
 
-def test_what_people_said_is_kept_from_the_newest_on_and_cut_where_it_is_too_long():
+def test_newest_user_messages_are_kept_and_long_ones_are_cut():
     newest = "c" * (4 * KEPT_TOKENS - 1600)
     parts = injected("a" * 1000, "b" * 1000)
 
@@ -395,7 +395,7 @@ def test_what_people_said_is_kept_from_the_newest_on_and_cut_where_it_is_too_lon
         ("[SESSION_CHECKPOINT v1]\nx", True),
     ],
 )
-def test_what_outlives_a_compaction_is_what_codex_takes_for_a_prompt(text: str, counts: bool):
+def test_messages_that_codex_takes_for_prompts_survive_a_compaction(text: str, counts: bool):
     left = sent(turn(injected(text)), compacted("summary"))
 
     assert left == ([text, "summary"] if counts else ["summary"])
@@ -421,11 +421,11 @@ FIRST = turn(turn_context(), user("a"), assistant("1"))
     ],
     ids=["with their context", "more than there is", "past a compaction"],
 )
-def test_a_rollback_takes_the_newest_turns(steps: tuple[Step, ...], left: str):
+def test_rollback_removes_the_newest_turns(steps: tuple[Step, ...], left: str):
     assert " ".join(sent(*steps)) == left
 
 
-def test_the_settings_to_compare_with_are_cleared_by_a_compaction_and_come_back_with_a_rollback():
+def test_compaction_clears_the_reference_settings_and_rollback_restores_them():
     steps = (
         turn(turn_context(), user("a")),
         turn(user("b"), compacted("", kept("s"))),
@@ -439,7 +439,7 @@ def test_the_settings_to_compare_with_are_cleared_by_a_compaction_and_come_back_
 # --- chains of files -----------------------------------------------------------------------------
 
 
-def test_a_fork_begins_with_what_its_bases_say_below_their_cuts():
+def test_fork_begins_with_its_bases_up_to_their_cuts():
     base = rollout(
         session(), turn(user("a")), compacted("", kept("short")), turn(user("b")), turn(user("no"))
     )
@@ -450,7 +450,7 @@ def test_a_fork_begins_with_what_its_bases_say_below_their_cuts():
     assert said(history(last, (base, 5), (middle, 15))) == ["a", "c", "d"]
 
 
-def test_a_head_in_the_middle_of_a_paginated_file_hides_what_is_before_it():
+def test_head_in_the_middle_of_a_paginated_file_hides_earlier_lines():
     head = record("session_meta", {"id": "other", "history_mode": "paginated"})
 
     assert sent(turn(user("a")), head, turn(user("b")), form="paginated") == ["b"]
@@ -461,13 +461,13 @@ def test_a_head_in_the_middle_of_a_paginated_file_hides_what_is_before_it():
 # --- any bytes -----------------------------------------------------------------------------------
 
 
-def test_the_oldest_files_are_read_as_well():
+def test_oldest_file_format_is_read():
     steps = (raw(b'{"record_type":"state"}\n'), user("a"), shell("ls"), assistant("b"))
 
     assert sent(*steps, form="bare") == ["a", "function_call:c1", "function_call_output:c1", "b"]
 
 
-def test_damage_costs_no_more_than_the_line_it_is_in():
+def test_damage_costs_only_its_line():
     data = rollout(
         session(),
         blank(),
@@ -488,7 +488,7 @@ def test_damage_costs_no_more_than_the_line_it_is_in():
 
 
 @BOTH
-def test_a_last_line_without_its_end_counts_when_it_is_whole(form: Form):
+def test_last_line_without_its_newline_counts_if_it_is_complete(form: Form):
     lines = rollout(session(form), turn(user("a")), assistant("b")).splitlines(keepends=True)
     whole = next(i for i in range(len(lines)) if b'"text":"b"' in lines[i])
 
@@ -497,7 +497,7 @@ def test_a_last_line_without_its_end_counts_when_it_is_whole(form: Form):
 
 
 @pytest.mark.parametrize("quoted", ["compacted", "thread_rolled_back"])
-def test_what_an_output_quotes_is_no_record(quoted: str):
+def test_text_quoted_in_an_output_is_not_a_record(quoted: str):
     inner = json.dumps({"timestamp": "x", "type": quoted, "payload": {"num_turns": 1}})
 
     assert len(sent(turn(user("a"), shell("cat", f"{inner}\n{inner}")))) == 3
@@ -535,7 +535,7 @@ STEPS = st.sampled_from(
     st.sampled_from(["paginated", "legacy", "bare"]),
     st.integers(1, 300),
 )
-def test_portions_of_any_size_give_the_same_history(steps: list[Step], form: Form, chunk: int):
+def test_chunks_of_any_size_give_the_same_history(steps: list[Step], form: Form, chunk: int):
     data = rollout(session(form), *steps)
 
     assert history(data, chunk=chunk) == history(data)
@@ -550,7 +550,7 @@ def test_every_call_has_an_output_and_every_output_a_call(steps: list[Step], for
 
 
 @given(st.lists(STEPS, max_size=20), st.lists(STEPS, max_size=10))
-def test_nothing_before_a_replacement_changes_what_comes_of_it(
+def test_lines_before_a_replacement_do_not_change_the_history(
     before: list[Step], after: list[Step]
 ):
     base = [complete(), started("n"), compacted("", kept("r", "s"))]
@@ -563,7 +563,7 @@ def test_nothing_before_a_replacement_changes_what_comes_of_it(
 
 
 @given(st.binary(max_size=400))
-def test_no_bytes_make_it_fail(data: bytes):
+def test_no_bytes_make_history_fail(data: bytes):
     history(data)
     history(rollout(session()) + data)
     history(data, (rollout(session(), turn(user("a"))), 5))
@@ -588,7 +588,7 @@ def test_no_value_makes_an_item_fail(value: object):
     history(rollout(session(), record("response_item", value), record("compacted", value)))
 
 
-def test_memory_is_that_of_the_newest_window():
+def test_memory_depends_on_the_newest_window_alone():
     megabyte = "x" * (1 << 20)
     old = (several(call("f", {}, f"o{each}"), output(f"o{each}", megabyte)) for each in range(16))
     data = rollout(session(), turn(user("a"), *old), compacted("", kept("short")), turn(user("b")))

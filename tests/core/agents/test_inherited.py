@@ -33,7 +33,7 @@ def replayed(data: bytes) -> Replay:
 
 
 @pytest.mark.parametrize("head", [True, False])
-def test_a_helper_has_neither_title_nor_turns_nor_files_of_its_parent(head: bool):
+def test_helper_has_no_title_turns_or_files_of_its_parent(head: bool):
     replay = replayed(copied(head=head))
     checkpoint = replay.checkpoint((), {})
 
@@ -44,7 +44,7 @@ def test_a_helper_has_neither_title_nor_turns_nor_files_of_its_parent(head: bool
     assert [*checkpoint.artifacts] == ["child.py"]
 
 
-def test_a_copied_history_without_an_own_task_gives_nothing():
+def test_copied_history_without_an_own_task_gives_nothing():
     data = copied(head=False)
     replay = replayed(data[: data.index(b'"task_started","turn_id":"' + OWN.encode()) - 90])
 
@@ -52,7 +52,7 @@ def test_a_copied_history_without_an_own_task_gives_nothing():
     assert [*replay.state.turns.counting()] == []
 
 
-def test_without_ids_that_tell_their_time_the_times_of_lines_decide():
+def test_line_times_decide_where_ids_have_no_time():
     head = r.session("legacy", thread=CHILD, source=SPAWN, timestamp="2026-11-20T10:00:05.000Z")
     data = r.rollout(
         head,
@@ -63,7 +63,7 @@ def test_without_ids_that_tell_their_time_the_times_of_lines_decide():
     assert [turn.turn_id for turn in replayed(data).state.turns.counting()] == ["2"]
 
 
-def test_a_helper_that_inherited_nothing_keeps_all_its_turns():
+def test_helper_that_inherited_nothing_keeps_all_its_turns():
     data = r.rollout(
         r.session("legacy", thread=CHILD, source=SPAWN),
         r.turn(r.user("Count the words"), name=OWN),
@@ -78,13 +78,13 @@ def test_a_helper_that_inherited_nothing_keeps_all_its_turns():
 
 
 @pytest.mark.parametrize("head", [True, False])
-def test_the_two_ends_of_such_a_file_do_not_tell(head: bool):
+def test_tail_summary_of_an_inherited_file_is_null(head: bool):
     data = copied(head=head)
 
     assert glance([data], [data]) is None
 
 
-def test_a_saved_reading_goes_on_as_one_pass_would():
+def test_saved_state_continues_like_one_pass():
     data = copied(head=True)
     whole = replayed(data)
     for cut in (data.index(b"Parent request 1"), data.index(b"Count the words")):

@@ -63,30 +63,30 @@ def numbered(*ordinals: object) -> bytes:
         ([2**53 - 1], 2**53 - 1),
     ],
 )
-def test_with_ordinals_the_number_is_the_highest_one_so_far(ordinals: list[object], seq: int):
+def test_with_ordinals_seq_is_the_highest_ordinal_so_far(ordinals: list[object], seq: int):
     assert read(numbered(*ordinals)).seq == seq
 
 
-def test_without_ordinals_every_line_that_is_not_blank_has_a_number():
+def test_without_ordinals_every_line_that_is_not_blank_has_a_seq():
     odd = (raw(b"not json\n"), raw(b"[]\n"), raw(b"\xff\n"), record("new", {}))
     data = rollout(session("legacy"), blank(), user("hello"), blank(b" \t\r"), *odd, blank())
 
     assert read(data).seq == 1 + 2 + 3 + 1
 
 
-def test_before_the_first_line_the_number_is_zero():
+def test_seq_before_the_first_line_is_zero():
     assert [read(data).seq for data in (b"", b"\n \n\r\n")] == [0, 0]
     assert checkpoint(b"").task is None
 
 
-def test_an_envelope_without_an_object_inside_still_has_its_number():
+def test_envelope_without_an_object_still_has_its_seq():
     for payload in (b"", b',"payload":null', b',"payload":[1]', b',"payload":"x"'):
         line = b'{"timestamp":"2026-11-20T10:00:00.000Z","ordinal":9,"type":"beat"' + payload
 
         assert read(HEAD + line + b"}\n").seq == 9
 
 
-def test_the_first_head_counts_and_later_ones_are_somebody_elses():
+def test_first_head_counts_and_later_ones_belong_to_other_sessions():
     data = rollout(
         session(cwd="/home/ana/shop"),
         session(thread="01a1f865-0000-7000-8000-0000000000bb", cwd="/home/ana/other"),
@@ -103,7 +103,7 @@ def test_the_first_head_counts_and_later_ones_are_somebody_elses():
 
 
 @pytest.mark.parametrize("wall", ["\u2028", "\u2029", "\x85", "\x7f", "\ufeff", "\u00a0"])
-def test_a_line_ends_at_a_line_feed_alone(wall: str):
+def test_only_a_line_feed_ends_a_line(wall: str):
     data = rollout(session(), user(f"a{wall}b"))
 
     assert data.count(b"\n") == 3
@@ -114,7 +114,7 @@ def test_a_line_ends_at_a_line_feed_alone(wall: str):
 @pytest.mark.parametrize("end", [b"\r\n", b" \n", b"\t\r\n"], ids=repr)
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
 @pytest.mark.parametrize("length", [10, LONG])
-def test_white_space_behind_an_object_changes_nothing(end: bytes, form: Form, length: int):
+def test_white_space_after_an_object_changes_nothing(end: bytes, form: Form, length: int):
     text = "x" * length
     steps = (user(text), reasoning(text), shell("ls", text), mcp("docs", "find", text), blank())
     data = rollout(session(form), *steps)
@@ -125,7 +125,7 @@ def test_white_space_behind_an_object_changes_nothing(end: bytes, form: Form, le
     assert spaced.checkpoint((), {}) == plain.checkpoint((), {})
 
 
-def test_a_last_line_counts_as_soon_as_it_is_whole():
+def test_last_line_counts_as_soon_as_it_is_complete():
     before = rollout(session(), user("first"))
     last = rollout(session(), user("first"), item("UserMessage", id="u9", content=[TEXT]))
     line = last[len(before) : -1]
@@ -141,7 +141,7 @@ def test_a_last_line_counts_as_soon_as_it_is_whole():
 TEXT = {"type": "text", "text": "last"}
 
 
-def test_a_mark_at_the_beginning_of_the_file_is_no_part_of_its_first_line():
+def test_byte_order_mark_is_not_part_of_the_first_line():
     for data in (rollout(session(), user("hello")), rollout(session("bare"), user("hello")), HEAD):
         for end in (b"", b"\n"):
             marked = read(b"\xef\xbb\xbf" + data[:-1] + end)
@@ -173,14 +173,14 @@ def test_a_mark_at_the_beginning_of_the_file_is_no_part_of_its_first_line():
         (b'{"timestamp":"x","ordinal":1,"type":"turn_context","payload":{}}', "repeated_ordinal"),
     ],
 )
-def test_a_line_that_gives_nothing_is_passed_over_and_counted(line: bytes, reason: str):
+def test_useless_line_is_skipped_and_counted(line: bytes, reason: str):
     data = rollout(session(), user("before"), raw(line + b"\n"), user("after"))
 
     assert read(data).scale.skipped.get(reason) == 1
     assert task(data) == ("after", "u2")
 
 
-def test_a_torn_line_and_then_its_repeat_are_one():
+def test_torn_line_and_its_repetition_count_once():
     """A line was torn, ended by a line feed, and written again whole (upstream #24425)."""
     patched = item("FileChange", id="c1", status="completed", changes={"/home/ana/shop/a.py": {}})
 
@@ -192,7 +192,7 @@ def test_a_torn_line_and_then_its_repeat_are_one():
 
 
 @pytest.mark.parametrize("lose", [1, 2, 3, 20])
-def test_a_torn_line_gives_nothing_even_where_its_end_looks_whole(lose: int):
+def test_torn_line_gives_nothing_even_if_its_end_looks_complete(lose: int):
     legacy = rollout(
         session("legacy"),
         user("x"),
@@ -215,7 +215,7 @@ def test_a_torn_line_gives_nothing_even_where_its_end_looks_whole(lose: int):
 
 
 @pytest.mark.parametrize("length", [10, LONG])
-def test_a_last_line_that_cannot_be_read_moves_no_number(length: int):
+def test_unreadable_last_line_moves_no_seq(length: int):
     good = rollout(session(), user("x"))
     bad = rollout(session(), user("x"), reasoning("y" * length)).replace(b"yyy", b"\xff", 1)
 
@@ -227,7 +227,7 @@ def test_a_last_line_that_cannot_be_read_moves_no_number(length: int):
 
 @pytest.mark.parametrize("lose", [1, 2, 9])
 @pytest.mark.parametrize("length", [10, LONG])
-def test_the_number_of_a_torn_line_is_that_of_the_next_one(length: int, lose: int):
+def test_torn_line_has_the_seq_of_the_next_one(length: int, lose: int):
     """Codex counts on from the last line that it can read."""
     torn_off = rollout(session(), user("x"), torn(reasoning("y" * length), lose))
     again = rollout(session(), user("x"), torn(reasoning("y" * length), lose), reasoning("z"))
@@ -238,7 +238,7 @@ def test_the_number_of_a_torn_line_is_that_of_the_next_one(length: int, lose: in
         assert read(again[:-1] + end).seq == 3
 
 
-def test_half_a_surrogate_pair_is_a_replacement_character_and_a_nul_a_space():
+def test_lone_surrogate_becomes_a_replacement_character_and_nul_a_space():
     data = rollout(session(), user("a \ud83d b", "\ude00", "\ud83d\ude00", "c\x00d"))
 
     assert b"\\ud83d" in data
@@ -249,7 +249,7 @@ def test_half_a_surrogate_pair_is_a_replacement_character_and_a_nul_a_space():
 
 
 @pytest.mark.parametrize("around", [-1, 0, 1])
-def test_a_line_may_be_as_long_as_what_is_offered_at_a_time(around: int):
+def test_line_may_be_as_long_as_a_chunk(around: int):
     for step, ref in ((user, "u2"), (reasoning, "u1")):
         padding = "y" * (OFFERED - len(rollout(session(), step(""))) + around)
         data = rollout(session(), step(padding), complete(), user("what comes after it all"))
@@ -257,7 +257,7 @@ def test_a_line_may_be_as_long_as_what_is_offered_at_a_time(around: int):
         assert task(data) == ("what comes after it all", ref)
 
 
-def test_a_long_line_counts_like_a_short_one():
+def test_long_line_counts_like_a_short_one():
     text = "word " * LONG
     said = (user(text), reasoning(text), shell("ls", text), mcp("docs", "find", text))
     data = rollout(session(), started(), *said, assistant(text), complete())
@@ -270,7 +270,7 @@ def test_a_long_line_counts_like_a_short_one():
     assert replay.checkpoint((), {}).artifacts["docs.find/c2"].hash is not None
 
 
-def test_a_needed_line_loses_its_images_and_keeps_its_words():
+def test_needed_line_loses_its_images_and_keeps_its_words():
     blob = "data:image/png;base64," + "iVBORw0KGgo" * 1_000_000
     content = [TEXT, {"type": "image", "image_url": blob}]
     data = rollout(session(), item("UserMessage", id="u1", content=content), complete())
@@ -279,7 +279,7 @@ def test_a_needed_line_loses_its_images_and_keeps_its_words():
     assert task(data) == ("last", "u1")
 
 
-def test_a_text_that_lost_a_part_has_no_hash():
+def test_shortened_text_has_no_hash():
     text = "a word, then " + "QUJD" * 2_000_000
     answered = (call("mcp__docs__find", {}, "c1"), output("c1", text))
 
@@ -291,7 +291,7 @@ def test_a_text_that_lost_a_part_has_no_hash():
         assert (found.uri, found.hash) == ("docs.find/c1", None)
 
 
-def test_a_needed_line_that_stays_too_long_is_given_up_and_counted():
+def test_needed_line_that_stays_too_long_is_skipped_and_counted():
     data = rollout(session(), user("before"), user("word " * 7_000_000), user("after", ref="u9"))
 
     replay = read(data)
@@ -311,7 +311,7 @@ def test_keys_may_stand_in_any_order():
     assert task(data) == ("hello", "seq:2")
 
 
-def test_a_key_that_stands_twice_counts_as_json_has_it():
+def test_duplicate_key_counts_as_in_json():
     """Neither Codex nor a person writes this; both readers must still agree."""
     twice = raw(
         b'{"timestamp":"2026-11-20T10:00:09.000Z","ordinal":1,"type":"turn_context",'
@@ -324,7 +324,7 @@ def test_a_key_that_stands_twice_counts_as_json_has_it():
     assert set(artifacts(rollout(session(), twice, seen))) == {"two/a.png"}
 
 
-def test_an_unknown_kind_of_line_is_counted_whatever_its_text_says():
+def test_unknown_kind_of_line_is_counted_whatever_its_text():
     new = record("new", {"type": "user_message", "message": "no"})
     steps = (turn(user("hello")), new, event("new", message="no"), injected("no", role="robot"))
     data = rollout(session("legacy"), *steps)

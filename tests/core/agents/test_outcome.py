@@ -70,11 +70,11 @@ def run(status: str | None, code: int | None, printed: str | None = "x") -> Outc
         ("", Outcome(printed="")),
     ],
 )
-def test_each_version_has_its_own_answer(text: str, outcome: Outcome):
+def test_each_version_has_its_own_outcome_format(text: str, outcome: Outcome):
     assert outcome_in((text,)) == outcome
 
 
-def test_what_a_command_prints_is_no_heading():
+def test_printed_text_is_not_an_outcome_heading():
     text = "Exit code: 0\nWall time: 0 seconds\nOutput:\nExit code: 1\nOutput:\n"
 
     assert outcome_in((text,)) == Outcome(
@@ -82,7 +82,7 @@ def test_what_a_command_prints_is_no_heading():
     )
 
 
-def test_an_item_says_it_in_fields():
+def test_item_has_its_outcome_in_fields():
     assert run("completed", 0) == Outcome(failed=False, exit_code=0, printed="x")
     assert run("failed", 1) == Outcome(failed=True, exit_code=1, printed="x")
     assert run("failed", None, None) == Outcome(failed=True)
@@ -90,5 +90,5 @@ def test_an_item_says_it_in_fields():
 
 
 @pytest.mark.parametrize("status", ["declined", "in_progress", "inProgress"])
-def test_a_command_that_did_not_end_has_no_outcome(status: str):
+def test_running_command_has_no_outcome(status: str):
     assert run(status, None) == UNKNOWN

@@ -115,14 +115,14 @@ def test_a_task_that_something_else_triggered_is_not_for_the_goal():
 
 
 @BOTH
-def test_a_compaction_by_hand_is_no_turn_while_there_is_a_goal(form: r.Form):
+def test_manual_compaction_is_not_a_turn_during_a_goal(form: r.Form):
     summed_up = [r.reasoning(), r.assistant("In short."), r.compacted("In short.")]
     data = r.rollout(r.session(form), r.goal(OBJECTIVE), works("g1"), r.turn(*summed_up, name="c"))
 
     assert turns(data) == [("g1", OBJECTIVE, "answered")]
 
 
-def test_the_goal_of_the_source_of_a_fork_is_not_its_own():
+def test_goal_of_a_forks_source_is_not_its_own():
     copied = [r.goal(OBJECTIVE, thread="another"), works("g1")]
     data = r.rollout(r.session("legacy"), r.turn(r.user(REQUEST)), *copied)
 
@@ -130,7 +130,7 @@ def test_the_goal_of_the_source_of_a_fork_is_not_its_own():
     assert text(data) == REQUEST
 
 
-def test_a_rollback_counts_the_turns_of_a_user_and_takes_those_behind_them():
+def test_rollback_counts_user_turns_and_removes_the_turns_after_them():
     asked = [r.turn(r.user(name), name=name) for name in ("first", "second")]
     data = r.rollout(r.session("legacy"), r.goal(OBJECTIVE), *asked, works("g1"), r.rollback(1))
 
@@ -141,7 +141,7 @@ def test_a_rollback_counts_the_turns_of_a_user_and_takes_those_behind_them():
 
 
 @BOTH
-def test_a_plan_handed_over_before_the_first_task_is_plan_request_and_title(form: r.Form):
+def test_plan_handed_over_before_the_first_task_is_plan_request_and_title(form: r.Form):
     begun = [r.session(form), r.approved_plan(PLAN)]
     assert (
         text(r.rollout(*begun)) == "# Round once We round too often. - change price.py - add a test"
@@ -170,7 +170,7 @@ def test_a_task_without_a_message_works_for_the_plan():
 
 
 @BOTH
-def test_a_person_approves_the_plan_that_the_agent_proposed_before(form: r.Form):
+def test_user_approves_the_agents_earlier_proposal(form: r.Form):
     proposed = r.turn(r.user("Plan it, please, in detail."), r.proposed_plan(PLAN))
     yes = r.turn(r.user("Implement the plan."), r.patch(add="b.py"))
     no = r.turn(r.user("Forget it, and do the docs instead."), r.patch(add="b.py"))
@@ -184,7 +184,7 @@ def test_a_person_approves_the_plan_that_the_agent_proposed_before(form: r.Form)
     assert plan(checkpoint(data)) == []
 
 
-def test_the_steps_of_a_plan_are_the_items_of_its_outermost_lists():
+def test_plan_steps_are_the_items_of_its_outermost_lists():
     text = "Intro\n\n1. one\n   - inner\n2) two\n* [ ] three\n- [x] four\nplain\n"
     assert steps_of(text) == ["one", "two", "three", "four"]
     assert heading_of("first line\n## Later heading\n") == "Later heading"
@@ -197,7 +197,7 @@ def test_the_steps_of_a_plan_are_the_items_of_its_outermost_lists():
 HELPER = {"subagent": {"thread_spawn": {"parent_thread_id": "p", "agent_path": "/lead/x"}}}
 
 
-def test_a_message_of_another_agent_opens_a_turn():
+def test_message_of_another_agent_opens_a_turn():
     answered = [r.shell("wc -l a.py"), r.assistant("One line.")]
     steps = [r.started("h1"), r.letter("NEW_TASK", "Count the lines of a.py."), *answered]
     data = r.rollout(r.session(source=HELPER), *steps, r.complete())
@@ -207,7 +207,7 @@ def test_a_message_of_another_agent_opens_a_turn():
     assert read(data).state.first_text == "Count the lines of a.py."
 
 
-def test_an_encrypted_task_is_called_by_the_nickname_and_the_path_of_the_helper():
+def test_encrypted_task_shows_the_nickname_and_path_of_the_helper():
     steps = [r.started("h1"), r.letter("NEW_TASK", "gAAAA", sealed=True), r.shell("ls")]
     head = r.session(source=HELPER, agent_nickname="Noether")
     data = r.rollout(head, *steps, r.complete())
@@ -217,7 +217,7 @@ def test_an_encrypted_task_is_called_by_the_nickname_and_the_path_of_the_helper(
 
 
 @pytest.mark.parametrize("sealed", [None, "gAAAA"])
-def test_a_message_of_an_agent_in_the_older_form_opens_a_turn(sealed: str | None):
+def test_older_message_of_an_agent_opens_a_turn(sealed: str | None):
     more = {} if sealed is None else {"encrypted_content": sealed}
     told = {"author": "/lead", "recipient": "/lead/x", "content": "Count the lines of a.py."}
     steps = [r.started("h1"), r.record("inter_agent_communication", told | more), r.shell("ls")]
@@ -226,7 +226,7 @@ def test_a_message_of_an_agent_in_the_older_form_opens_a_turn(sealed: str | None
     assert found == [("h1", "/lead/x" if sealed else "Count the lines of a.py.", "open")]
 
 
-def test_the_result_of_a_helper_asks_for_nothing():
+def test_result_of_a_helper_is_not_a_request():
     done = r.letter("FINAL_ANSWER", "a.py has one line.", author="/lead/x", recipient="/lead")
     data = r.rollout(r.session(), r.turn(r.user(REQUEST), r.assistant("Started."), done))
 
@@ -236,7 +236,7 @@ def test_the_result_of_a_helper_asks_for_nothing():
 # --- reviews -------------------------------------------------------------------------------------
 
 
-def test_a_task_that_is_a_part_of_another_turn_ends_with_it():
+def test_subtask_ends_with_its_turn():
     steps = [r.started("child", parent="p1"), r.user("Review the changes."), r.shell("git diff")]
     data = r.rollout(r.session(), r.review("the changes", turn="p1"), *steps)
     assert turns(data) == [("p1", "Review the changes.", "open")]
@@ -250,7 +250,7 @@ def test_a_task_that_is_a_part_of_another_turn_ends_with_it():
     assert turns(data) == [("p1", "Review the changes.", "answered")]
 
 
-def test_the_task_of_a_subagent_is_its_own_turn():
+def test_task_of_a_subagent_is_its_own_turn():
     steps = [r.started("child", parent="p1"), r.user("Review the changes."), r.assistant("None.")]
     head = r.session(parent_thread_id="p", source={"subagent": "review"})
 
@@ -271,7 +271,7 @@ def older_review(*reviewer: r.Step) -> r.Step:
     )
 
 
-def test_a_review_of_which_an_older_codex_records_only_the_end_is_a_turn():
+def test_review_whose_end_alone_is_recorded_is_a_turn():
     asked, thanks = (r.turn(r.user(text), r.assistant("Done.")) for text in (REQUEST, "Thanks."))
     data = r.rollout(r.session("legacy"), asked, older_review(), r.complete("p1"), thanks)
 
@@ -287,7 +287,7 @@ def test_a_review_of_which_an_older_codex_records_only_the_end_is_a_turn():
     ]
 
 
-def test_the_reviewer_of_a_task_that_asked_for_a_review_is_a_part_of_it():
+def test_reviewer_is_part_of_the_task_that_asked_for_the_review():
     steps = [r.started("p1"), older_review(r.shell("git diff")), r.complete("p1")]
     asked = r.turn(r.user(REQUEST), r.assistant("Done."), name="t2")
     data = r.rollout(r.session("legacy"), *steps, asked)
@@ -298,7 +298,7 @@ def test_the_reviewer_of_a_task_that_asked_for_a_review_is_a_part_of_it():
     ]
 
 
-def test_a_review_that_was_interrupted_takes_no_later_task():
+def test_interrupted_review_takes_no_later_task():
     begun = r.event("entered_review_mode", target={}, user_facing_hint="the changes")
     asked = r.turn(r.user(REQUEST), r.assistant("Done."), name="t2")
     data = r.rollout(r.session("legacy"), r.started("p1"), begun, r.aborted("p1"), asked)
@@ -307,7 +307,7 @@ def test_a_review_that_was_interrupted_takes_no_later_task():
     assert lines(data, "REQUESTS")[0].startswith("- t1 #")
 
 
-def test_a_review_without_a_message_is_a_turn_and_leaves_the_task():
+def test_review_without_a_message_is_a_turn_and_keeps_the_task():
     steps = [r.started("v1"), r.review("current changes"), r.assistant("Fine."), r.complete()]
     data = r.rollout(r.session("legacy"), r.turn(r.user(REQUEST)), *steps)
 
@@ -328,7 +328,7 @@ def lines(data: bytes, section: str) -> list[str]:
 
 
 @BOTH
-def test_a_goal_is_a_request_of_the_turn_that_began_with_it_once(form: r.Form):
+def test_goal_is_quoted_once_as_a_request_of_its_turn(form: r.Form):
     asked = r.turn(r.user(REQUEST), r.assistant("I looked."))
     steps = [asked, r.goal(OBJECTIVE), works("g1"), r.goal(OBJECTIVE), works("g2")]
     data = r.rollout(r.session(form), *steps, r.goal(OBJECTIVE, "paused"))
@@ -346,7 +346,7 @@ def test_a_goal_is_a_request_of_the_turn_that_began_with_it_once(form: r.Form):
     ]
 
 
-def test_an_approved_plan_is_a_request_of_the_turn_that_follows_it():
+def test_approved_plan_is_a_request_of_the_next_turn():
     data = r.rollout(r.session(), r.approved_plan(PLAN), r.turn(r.user("Implement the plan.")))
 
     assert [line.split(" ", 3)[1:3] for line in lines(data, "REQUESTS")] == [
@@ -356,7 +356,7 @@ def test_an_approved_plan_is_a_request_of_the_turn_that_follows_it():
     assert "- change price.py" in lines(data, "REQUESTS")[0]
 
 
-def test_the_result_of_a_helper_is_with_the_turn_that_called_it():
+def test_result_of_a_helper_belongs_to_the_turn_that_called_it():
     spawned = [
         r.call("spawn_agent", {"task_name": "x", "message": "Count."}, "c1"),
         r.output("c1", '{"task_name":"/lead/x"}'),
@@ -373,7 +373,7 @@ def test_the_result_of_a_helper_is_with_the_turn_that_called_it():
     assert helped[0].endswith("subagent: a.py has one line.")
 
 
-def test_the_findings_of_a_review_are_its_outcome():
+def test_findings_of_a_review_are_its_outcome():
     finding = {
         "title": "[P1] Cents get lost",
         "body": "Round once.",
@@ -386,14 +386,14 @@ def test_the_findings_of_a_review_are_its_outcome():
     assert lines(data, "OUTCOMES")[0].endswith("[P1] Cents get lost (/x/a.py:3)\\nRound once.")
 
 
-def test_a_message_takes_the_place_of_the_request_for_a_review():
+def test_message_replaces_the_request_for_a_review():
     steps = [r.started("c", parent="p1"), r.user("Review the changes."), r.assistant("Fine.")]
     data = r.rollout(r.session(), r.review("the changes", turn="p1"), *steps, r.complete("p1"))
 
     assert [line.split(" ", 3)[3] for line in lines(data, "REQUESTS")] == ["Review the changes."]
 
 
-def test_what_still_counts_of_the_requests_is_told_whole():
+def test_active_requests_are_quoted_whole():
     begun = [r.session(), r.approved_plan(PLAN), r.turn(r.user(REQUEST)), r.goal(OBJECTIVE)]
 
     found = read(r.rollout(*begun)).state.turns.other_requests()
@@ -417,7 +417,7 @@ def test_what_still_counts_of_the_requests_is_told_whole():
         ("Message Type: FINAL_ANSWER\nSender: /lead/a\nPayload: 17 words.", False, "17 words."),
     ],
 )
-def test_a_message_of_an_agent_is_what_follows_its_head(text: str, sealed: bool, words: str | None):
+def test_message_of_an_agent_begins_after_its_head(text: str, sealed: bool, words: str | None):
     parts: list[object] = [{"type": "input_text", "text": text}]
     if sealed:
         parts.append({"type": "encrypted_content", "encrypted_content": "gAAAA"})
@@ -429,7 +429,7 @@ def test_a_message_of_an_agent_is_what_follows_its_head(text: str, sealed: bool,
     assert (item.text, item.form) == (words, text.partition("\n")[0].partition(": ")[2])
 
 
-def test_a_message_after_a_review_is_another_request():
+def test_message_after_a_review_is_another_request():
     steps = [r.started("v1"), r.review("the changes"), r.assistant("Fine."), r.complete()]
     data = r.rollout(r.session("legacy"), *steps, r.turn(r.user("Fix the first finding.")))
 
@@ -439,7 +439,7 @@ def test_a_message_after_a_review_is_another_request():
     ]
 
 
-def test_a_goal_that_codex_hands_to_the_model_is_no_output_of_a_tool():
+def test_goal_handed_to_the_model_is_not_a_tool_output():
     handed = {"name": "goal_objective", "namespace": "agent", "output": OBJECTIVE}
     steps = [r.goal(OBJECTIVE), r.started("g1"), r.response("function_call_output", **handed)]
     data = r.rollout(r.session(), *steps, r.shell("python p1.py", "2 rows"), r.complete())
@@ -448,7 +448,7 @@ def test_a_goal_that_codex_hands_to_the_model_is_no_output_of_a_tool():
     assert not any(OBJECTIVE in line for line in lines(data, "KEY_LINES"))
 
 
-def test_the_encrypted_task_of_a_helper_is_not_quoted():
+def test_encrypted_task_of_a_helper_is_not_quoted():
     sealed = "gAAAAABp" + "Zx9_" * 50
     asked = r.call("spawn_agent", {"task_name": "count", "message": sealed}, "c1")
     data = r.rollout(r.session(), r.turn(r.user(REQUEST), asked, r.assistant("Started.")))

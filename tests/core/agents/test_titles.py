@@ -32,12 +32,12 @@ FORMS: list[r.Form] = ["paginated", "legacy"]
         ("Implement this plan:\n", "Implement this plan:\n"),
     ],
 )
-def test_a_title_is_what_the_person_said(prompt: str, title: str):
+def test_title_is_the_request_of_the_person(prompt: str, title: str):
     assert title_in(prompt) == title
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_picture_alone_names_session_and_turn_and_leaves_the_task(form: r.Form):
+def test_picture_alone_names_session_and_turn_and_keeps_the_task(form: r.Form):
     alone = r.rollout(r.session(form), r.turn(r.user(images=1), r.assistant("A fox.")))
     state = read(alone).state
 
@@ -50,7 +50,7 @@ def test_a_picture_alone_names_session_and_turn_and_leaves_the_task(form: r.Form
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_prompt_without_words_or_a_picture_has_no_name(form: r.Form):
+def test_prompt_without_words_or_a_picture_has_no_name(form: r.Form):
     prompt = "# Context from my IDE setup:\n\n## Active file: src/cart.py\n"
     state = read(r.rollout(r.session(form), r.turn(r.user(prompt), r.assistant("And?")))).state
 
@@ -59,14 +59,14 @@ def test_a_prompt_without_words_or_a_picture_has_no_name(form: r.Form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_picture_with_words_is_named_by_them(form: r.Form):
+def test_picture_with_words_is_named_by_them(form: r.Form):
     data = r.rollout(r.session(form), r.turn(r.user("What is this?", images=1)))
 
     assert read(data).state.first_text == "What is this?"
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_command_of_the_person_is_no_failed_check_of_the_agent(form: r.Form):
+def test_command_of_the_person_is_not_a_failed_check_of_the_agent(form: r.Form):
     def own(writer: r.Writer) -> None:
         done = {"command": ["/bin/bash", "-lc", "make test"], "cwd": r.FOLDER, "exit_code": 2}
         told = {**done, "source": "user_shell", "status": "failed", "aggregated_output": "boom"}
