@@ -57,6 +57,22 @@ test("what happened within a minute is seen beside a pause of days", () => {
   assert.ok(rows.every(({ from, to }) => to - from > 0.05));
 });
 
+test("the source of a pulled branch is in the remote, where it is not here", () => {
+  const source = { ...node("a", null, hour(10), hour(14)), available: false };
+  const branch = node("b", "a", hour(12), hour(18));
+  const link = branch.link && { ...branch.link, kind: "pull" };
+
+  const { rows } = tree("b", [source, { ...branch, link }]);
+
+  assert.deepEqual(
+    rows.map(({ standing, made }) => [standing, made]),
+    [
+      ["in the remote", "the original session"],
+      ["this session", "pulled"],
+    ],
+  );
+});
+
 test("a branch tells how it was made, and where it left", () => {
   const left = node("b", "a", hour(12), hour(18));
   const link = left.link && { ...left.link, afterTurn: 2 };

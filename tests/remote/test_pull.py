@@ -11,6 +11,7 @@ from bookkeeping import faults
 from codex_checkpoints.storage.remote.contract import SessionRow
 from codex_checkpoints.storage.remote.folder import FolderHistoryStore
 from homes import Home, thread
+from peer import Peer
 from rollouts import (
     Form,
     assistant,
@@ -159,8 +160,27 @@ def test_the_lineage_goes_on_above_the_source(machines: Machines) -> None:
 
     tree = machines.here.json("lineage", pulled["sessionId"])
     linked = (each for each in tree["nodes"] if each["link"] is not None)
-    edges = {(each["id"], each["link"]["parent"]) for each in linked}
-    assert edges == {(pulled["sessionId"], thread(2)), (thread(2), thread(1))}
+    edges = {(each["id"], each["link"]["parent"], each["link"]["kind"]) for each in linked}
+    assert edges == {
+        (pulled["sessionId"], thread(2), "pull"),
+        (thread(2), thread(1), "fork"),
+    }
+
+
+def test_a_source_that_is_only_in_the_remote_has_its_title(machines: Machines) -> None:
+    machines.chat("Fix the login.")
+    machines.push()
+
+    pulled = machines.pull()
+
+    nodes = machines.here.json("lineage", pulled["sessionId"])["nodes"]
+    source = next(each for each in nodes if each["id"] == thread(1))
+    assert (source["available"], source["title"]) == (False, "Fix the login.")
+    with Peer(machines.here.root, env=machines.here.environment()) as peer:
+        peer.start()
+        params = {"sessionId": pulled["sessionId"]}
+        above = peer.call("checkpoints/branches", params)["source"]
+    assert (above["kind"], above["title"], above["available"]) == ("pull", "Fix the login.", False)
 
 
 def test_pulled_again_is_another_branch_and_the_source_may_be_here(machines: Machines) -> None:

@@ -10,11 +10,11 @@ import json
 import sys
 from pathlib import Path
 
-TESTS = Path(__file__).parents[1]
-sys.path += [str(TESTS), str(TESTS.parent / "tools")]
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
-from postgres_server import programs, running  # noqa: E402
-from team import set_up  # noqa: E402
+from postgres_server import programs, running
+from team import set_up
 
 
 def main() -> None:

@@ -1234,8 +1234,8 @@ export interface Branches {
 /**
  * How a session was made from its parent, with the exact cut if it is known.
  *
- * `kind` is `restore`, `compaction`, `revert`, `subagent`, `fork` or `import`.  `afterTurn` is
- * the number of the parent's last turn before the cut, 0 for none.
+ * `kind` is `restore`, `compaction`, `revert`, `subagent`, `pull`, `fork` or `import`.
+ * `afterTurn` is the number of the parent's last turn before the cut, 0 for none.
  */
 export interface LineageLink {
   readonly parent: string;

@@ -82,6 +82,7 @@ export function showLineage(
     ["restore", "restored"],
     ["compaction", "compacted"],
     ["import", "imported"],
+    ["pull", "pulled"],
     ["subagent", "subagent"],
   ].filter(([kind]) => rows.some((row) => row.kind === kind));
   fill(

@@ -31,6 +31,7 @@ _MADE: dict[LinkKind, str] = {
     "restore": "restored",
     "compaction": "compacted",
     "import": "imported",
+    "pull": "pulled",
     "revert": "rolled back",
     "subagent": "subagent",
 }

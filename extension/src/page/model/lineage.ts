@@ -37,6 +37,9 @@ const MOST_ROWS = 60;
 
 export function lineagePicture(lineage: Lineage): LineagePicture {
   const titles = new Map(lineage.nodes.map((node) => [node.id, titleOf(node.title, node.id)]));
+  const pulledFrom = new Set(
+    lineage.nodes.flatMap(({ link }) => (link?.kind === "pull" ? [link.parent] : [])),
+  );
   const begins = new Map<string, number>();
   const spans = lineage.nodes.map(({ id, link, windows, updatedAt }) => {
     const above = link === null ? Number.NaN : (begins.get(link.parent) ?? Number.NaN);
@@ -60,7 +63,7 @@ export function lineagePicture(lineage: Lineage): LineagePicture {
         link === null ? "the original session" : `${madeWords(link.kind, null)}${turnWords(link)}`,
       source: link === null ? "" : (titles.get(link.parent) ?? ""),
       at: link?.at ?? null,
-      standing: dotted(isHere ? "this session" : "", standingOf(node)),
+      standing: dotted(isHere ? "this session" : "", standingOf(node, pulledFrom.has(id))),
       parent: link === null ? null : (places.get(link.parent) ?? null),
       kind: link?.kind ?? "",
       from: axis.get(begin) ?? 0,

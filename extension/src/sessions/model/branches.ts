@@ -19,7 +19,7 @@ export function branchRow(branch: Branch, end: End, now: number): Appearance {
   const label = end === "source" ? `Source: ${title}` : `Branch: ${title}`;
   const made = madeWords(branch.kind, branch.mode);
   const since = age(branch.at, now);
-  const standing = standingOf(branch);
+  const standing = standingOf(branch, end === "source" && branch.kind === "pull");
   return {
     label: cut(label, 160),
     description: dotted(standing, made, since),
@@ -48,6 +48,7 @@ const MADE: Readonly<Record<string, string>> = {
   restore: "restored",
   compaction: "compacted",
   import: "imported",
+  pull: "pulled",
   revert: "rolled back",
   subagent: "subagent",
 };
@@ -60,14 +61,18 @@ export function turnWords({ afterTurn }: LineageLink): string {
   return afterTurn === 0 ? " before turn 1" : ` after turn ${afterTurn}`;
 }
 
-export function standingOf(session: {
-  readonly available: boolean;
-  readonly archived: boolean;
-  readonly undone: boolean;
-}): string {
+/** How a session stands, in words; `isRemote`: one that is not here is in the remote. */
+export function standingOf(
+  session: {
+    readonly available: boolean;
+    readonly archived: boolean;
+    readonly undone: boolean;
+  },
+  isRemote = false,
+): string {
   const undone = session.undone ? "compaction undone" : "";
   if (!session.available) {
-    return dotted("no longer here", undone);
+    return dotted(isRemote ? "in the remote" : "no longer here", undone);
   }
   return dotted(session.archived ? "archived" : "", undone);
 }

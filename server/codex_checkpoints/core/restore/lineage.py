@@ -16,7 +16,15 @@ from codex_checkpoints.core.restore.records import Restore
 MAX_CHAIN = 1024
 """The most links that a chain follows."""
 
-_RANK: tuple[LinkKind, ...] = ("restore", "compaction", "revert", "subagent", "fork", "import")
+_RANK: tuple[LinkKind, ...] = (
+    "restore",
+    "compaction",
+    "revert",
+    "subagent",
+    "pull",
+    "fork",
+    "import",
+)
 """Of several claims about one child the first of these kinds counts."""
 
 

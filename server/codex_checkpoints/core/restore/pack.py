@@ -198,6 +198,7 @@ _KINDS: Mapping[LinkKind, str] = {
     "compaction": "a compaction",
     "revert": "a step back",
     "subagent": "a call for a subagent",
+    "pull": "a pull from the remote",
     "fork": "a fork",
     "import": "a pack",
 }

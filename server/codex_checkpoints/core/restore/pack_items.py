@@ -15,7 +15,7 @@ class TurnSource:
     turn_id: str
 
 
-LinkKind = Literal["restore", "compaction", "revert", "subagent", "fork", "import"]
+LinkKind = Literal["restore", "compaction", "revert", "subagent", "pull", "fork", "import"]
 """How a child came from its parent."""
 
 

@@ -158,6 +158,7 @@ _MADE = {
     "restore": "restored",
     "compaction": "compacted",
     "import": "imported",
+    "pull": "pulled",
     "revert": "rolled back",
     "subagent": "subagent",
 }

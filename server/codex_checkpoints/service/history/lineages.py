@@ -50,6 +50,9 @@ def lineage(sessions: Sessions, session: str) -> Tree:
         each.session_id: Node(each.session_id, sessions.title(each), each.archived, each.updated_at)
         for each in current.values()
     }
+    for pulled in PullRecords(sessions.records).all():
+        source = Node(pulled.source_session_id, pulled.title, available=False)
+        known.setdefault(source.id, source)
     links = (*_links_in_records(sessions), *_links_in_heads(sessions, known))
     tree = tree_of(row.session_id, links, known)
     return evolve(tree, nodes=tuple(_with_windows(sessions, tree, row.session_id, current)))
@@ -75,7 +78,9 @@ def way_up(sessions: Sessions, session_id: str) -> tuple[Link, ...]:
             packed.update((each.child, each) for each in further)
         pulled = pulls.made(child)
         if pulled is not None:
-            packed.update((each.child, each) for each in pulled.links(current))
+            own, *further = pulled.links(current)
+            links.append(own)
+            packed.update((each.child, each) for each in further)
         if row is not None and row.error is None:
             links += _links_in_head(sessions, row, owners)
         return parents_of(links).get(child) or packed.get(child)
@@ -102,9 +107,10 @@ def leaving(sessions: Sessions, session_id: str) -> tuple[Link, ...]:
 
 
 def _links_with(sessions: Sessions, session_id: str) -> list[Link]:
-    """Return the links that the compactions and restores with a session made."""
+    """Return the links that the compactions, restores and pulls with a session made."""
     restores = RestoreRecords(sessions.records).of(session_id)
-    return [*_compactions_with(sessions, session_id), *map(link_of, restores)]
+    pulls = (each.link for each in PullRecords(sessions.records).of(session_id))
+    return [*_compactions_with(sessions, session_id), *map(link_of, restores), *pulls]
 
 
 def _links_in_records(sessions: Sessions) -> Iterator[Link]:
@@ -278,6 +284,7 @@ def around(sessions: Sessions, session: str) -> Branches:
     session_id, current = row.session_id, sessions.catalogue.current()
     restores = RestoreRecords(sessions.records).of(session_id)
     modes = {each.session_id: each.mode for each in restores}
+    pulled = PullRecords(sessions.records).made(session_id)
     made = {link.child: link for link in _links_with(sessions, session_id)}
 
     def end(other: str, child: str) -> Branch:
@@ -294,6 +301,8 @@ def around(sessions: Sessions, session: str) -> Branches:
                 mode=modes.get(child),
             )
         if there is None:
+            if pulled is not None and pulled.source_session_id == other:
+                return evolve(found, title=pulled.title)
             return found
         title = sessions.title(there)
         is_made_so = found.kind == "compaction" and other == child

@@ -17,7 +17,7 @@ from codex_checkpoints.storage.records import PULLS, Records
 class Pull:
     """A pull: the branch that it made, and how far its source had come in the remote.
 
-    `lineage` are the links above the source, the nearest first.
+    `lineage` are the links above the source, the nearest first; `title` is the title of the source.
     """
 
     operation_id: str
@@ -30,9 +30,16 @@ class Pull:
     size: int
     prefix: str
     lineage: tuple[PackedLink, ...] = ()
+    title: str | None = None
+
+    @property
+    def link(self) -> Link:
+        """Return the link from the branch to its source."""
+        return Link(self.session_id, self.source_session_id, "pull", Cut(), self.pulled_at)
 
     def links(self, here: Container[str]) -> Iterator[Link]:
-        """Yield the links above the source; sessions that are `here` keep their own parents."""
+        """Yield the links of branch and source; sessions that are `here` keep their own parents."""
+        yield self.link
         for each in self.lineage:
             if each.child in here:
                 break
@@ -52,6 +59,12 @@ class PullRecords:
             lines = [*self._records.lines(session_id, PULLS)]
         found = (read_or_none(stored, line, Pull) for line in lines)
         return next((each for each in found if each and each.session_id == session_id), None)
+
+    def of(self, session_id: str) -> Iterator[Pull]:
+        """Yield the pull that made a session, and those of which it is the source."""
+        return (
+            each for each in self.all() if session_id in {each.session_id, each.source_session_id}
+        )
 
     def all(self) -> Iterator[Pull]:
         """Yield every record, by session."""

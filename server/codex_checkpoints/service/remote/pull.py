@@ -84,7 +84,7 @@ def pull(sessions: Sessions, fetched: Fetched, folder: str) -> Pulled:
     row, pack, records = fetched.row, fetched.pack, sessions.records
     operation_id, branch_id, at = stamps.new_id(), stamps.new_id(), stamps.now()
     ends = row.owner, row.machine, row.generation, row.size, row.prefix
-    made = Pull(operation_id, branch_id, row.session_id, at, *ends, pack.lineage)
+    made = Pull(operation_id, branch_id, row.session_id, at, *ends, pack.lineage, row.title)
     updates = [*_updates(pack.notes, row.seq_shift, at)]
     marker_set = _markers(pack, row.session_id, branch_id)
     sessions.progress.expect(row.size)
