@@ -21,8 +21,8 @@ import orjson
 
 from codex_checkpoints.core.agents.codex.history.items import read_item, replacement_of
 from codex_checkpoints.core.agents.codex.history.tokens import TokenReport, calibrated, of_item
-from codex_checkpoints.core.agents.codex.items import Tokens
 from codex_checkpoints.core.agents.codex.parsing import item_of
+from codex_checkpoints.core.events import Tokens
 from codex_checkpoints.core.fields import Json, object_of
 
 

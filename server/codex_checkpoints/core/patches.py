@@ -21,13 +21,16 @@ Fit = Literal["numbered", "shifted", "context"]
 class PatchedFile:
     """One file of a patch, by its path as written; `kind` is mostly `add`, `update` or `delete`.
 
-    `added` is the hash of the content of an added file.
+    `added` is the hash of the content of an added file.  `diff` and `content` are the change and
+    the whole text of an added or deleted file, as recorded.
     """
 
     path: str
     kind: str
     move_to: str | None = None
     added: str | None = field(default=None, eq=False, kw_only=True)
+    diff: str | None = field(default=None, eq=False, kw_only=True)
+    content: str | None = field(default=None, eq=False, kw_only=True)
 
 
 @frozen

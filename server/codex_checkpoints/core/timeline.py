@@ -10,20 +10,17 @@ from cattrs.strategies import configure_tagged_union
 
 from codex_checkpoints.core.agents.codex.history.rebuild import HistoryWindow, choose, windows_of
 from codex_checkpoints.core.agents.codex.history.scan import HistoryScan, Mark, ScanState
-from codex_checkpoints.core.agents.codex.items import Tokens, ToolCall
-from codex_checkpoints.core.agents.codex.reader import Fold, Line
 from codex_checkpoints.core.agents.codex.turns import Ended, Turn
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.checkpoint.runs import runs_in
-from codex_checkpoints.core.checkpoint.state import Observation
 from codex_checkpoints.core.converters import json_converter
-from codex_checkpoints.core.digest.file_touches import touched_in
+from codex_checkpoints.core.effects import Effects
+from codex_checkpoints.core.events import Called, CallEnded, Fold, Record, Tokens
 from codex_checkpoints.core.shell.commands import is_check
 
 MOST_ROWS = 400
 """With more turns a row represents several."""
 
-SAVED = 12
+SAVED = 13
 """The version of the result of `Timeline.save`."""
 
 
@@ -90,7 +87,7 @@ class Timeline(Fold):
         self.replay = replay
         self._survey = HistoryScan(replay, state=survey)
         self._tallies = {} if tallies is None else tallies
-        replay.folds.append(self)
+        replay.follow(self)
 
     def save(self) -> object | None:
         """Return everything as JSON values; as `Replay.save`."""
@@ -109,22 +106,24 @@ class Timeline(Fold):
         replay = Replay.load(kept.replay) if kept.version == SAVED else None
         return None if replay is None else cls(replay, kept.survey, kept.tallies)
 
-    def take(self, line: Line) -> None:
-        """Count the facts of a line for its turn."""
-        state = self.replay.state
-        if not state.tells(line.seq):
+    def take(self, record: Record) -> None:
+        """Count the events of a record for its turn."""
+        if not record.counts:
             return
-        turn = state.turns.at(line.turn_id)
+        turns = self.replay.state.turns
+        turn = turns.at(record.turn_id)
         if turn is not None:
             tally = self._of(turn)
-            if turn.ended in {None, line.position}:
-                tally.newest = line.stamp or tally.newest
-            tally.calls += line.signal == "called"
-            used = self.replay.reducer.item
-            if isinstance(used, Tokens) and not used.is_impossible:
-                tally.tokens, tally.most = used.total, max(tally.most or 0, used.total)
-        for each in state.observed:
-            self._observe(each, line.named_turn)
+            if turn.ended in {None, record.position}:
+                tally.newest = record.at or tally.newest
+            for event in record.events:
+                if isinstance(event, Called):
+                    tally.calls += 1
+                elif isinstance(event, Tokens) and not event.is_impossible:
+                    tally.tokens, tally.most = event.total, max(tally.most or 0, event.total)
+        for event in record.events:
+            if isinstance(event, CallEnded) and (turn := turns.at(event.turn_id)) is not None:
+                self._ended(Effects(event), self._of(turn))
 
     def turns(self) -> tuple[TimelineTurn, ...]:
         """Return a row for each turn that was not rolled back."""
@@ -164,15 +163,10 @@ class Timeline(Fold):
     def _of(self, turn: Turn) -> _Tally:
         return self._tallies.setdefault(turn.turn_id, _Tally())
 
-    def _observe(self, observed: Observation, turn_id: str | None) -> None:
-        item = observed.item
-        of_call = item.turn_id if isinstance(item, ToolCall) else None
-        turn = self.replay.state.turns.at(of_call or turn_id)
-        if turn is None:
-            return
-        tally = self._of(turn)
-        tally.files.update({each.uri: None for each in touched_in(observed) if each.edits})
-        failed = (each.script for each in runs_in(observed) if each.outcome.failed)
+    @staticmethod
+    def _ended(effects: Effects, tally: _Tally) -> None:
+        tally.files.update({each.uri: None for each in effects.edits})
+        failed = (each.script for each in effects.runs if each.outcome.failed)
         tally.failed += sum(is_check(script, failed=True) for script in failed)
 
 

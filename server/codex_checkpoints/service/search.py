@@ -21,6 +21,7 @@ from codex_checkpoints.core.digest import recall, search
 from codex_checkpoints.core.digest.ignored_files import Ignoring
 from codex_checkpoints.core.digest.recall import Entry
 from codex_checkpoints.core.digest.search import Needle, kind_of
+from codex_checkpoints.core.events import Record
 from codex_checkpoints.service.progress import ProgressReader
 from codex_checkpoints.service.reading.rollout_bases import copied_lines
 from codex_checkpoints.service.reading.session_file import open_session
@@ -181,7 +182,7 @@ class Search:
                 count = copied_lines(self._reader, row.path, source.path, ours=is_ours).lines
                 until = 1 + count
             entries = self._entries(
-                replay, ignored, lambda line: line.file not in others and line.position > until
+                replay, ignored, lambda each: each.file not in others and each.position > until
             )
             opened = open_session(
                 self._reader,
@@ -201,7 +202,7 @@ class Search:
         return read
 
     def _entries(
-        self, replay: Replay, ignored: Ignoring, is_own: Callable[[Line], bool]
+        self, replay: Replay, ignored: Ignoring, is_own: Callable[[Line | Record], bool]
     ) -> Callable[[], Sequence[Entry]]:
         """Collect the entries of a session; return a function that returns them then."""
         needle = self._needle

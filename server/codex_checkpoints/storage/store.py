@@ -17,8 +17,8 @@ from typing import Any, Generic, TypeVar
 
 import orjson
 
-from codex_checkpoints.core.agents.codex.items import SessionMeta
 from codex_checkpoints.core.agents.codex.parsing import head_of
+from codex_checkpoints.core.events import SessionMeta
 from codex_checkpoints.core.fields import load, object_of
 from codex_checkpoints.storage.contract import (
     OURS,

@@ -2,13 +2,8 @@
 
 import pytest
 
-from codex_checkpoints.core.agents.codex.items import (
-    UNKNOWN,
-    CommandRun,
-    Outcome,
-    outcome_in,
-    outcome_of,
-)
+from codex_checkpoints.core.agents.codex.items import outcome_in, outcome_of
+from codex_checkpoints.core.events import UNKNOWN, CommandRun, Outcome
 
 
 def run(status: str | None, code: int | None, printed: str | None = "x") -> Outcome:

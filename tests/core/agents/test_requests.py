@@ -3,7 +3,6 @@
 import pytest
 
 import rollouts as r
-from codex_checkpoints.core.agents.codex.items import AgentWrote
 from codex_checkpoints.core.agents.codex.parsing import item_of
 from codex_checkpoints.core.agents.codex.requests import heading_of, steps_of
 from codex_checkpoints.core.checkpoint.replay import Replay
@@ -11,6 +10,7 @@ from codex_checkpoints.core.checkpoint.requests import request_in
 from codex_checkpoints.core.digest.allocation import DigestTerms
 from codex_checkpoints.core.digest.extract import DigestExtract
 from codex_checkpoints.core.digest.render import digest_v1
+from codex_checkpoints.core.events import AgentWrote
 from derived_state import checkpoint, plan, read, task
 
 FORMS: list[r.Form] = ["paginated", "legacy"]

@@ -19,7 +19,7 @@ from codex_checkpoints.core.agents.codex.history.tokens import (
     of_item,
     window_size,
 )
-from codex_checkpoints.core.agents.codex.items import Tokens
+from codex_checkpoints.core.events import Tokens
 from histories import history
 from rollouts import (
     WINDOW,

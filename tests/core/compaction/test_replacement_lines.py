@@ -5,7 +5,6 @@ import pytest
 from codex_checkpoints.core.agents.codex.history.items import replacement_of
 from codex_checkpoints.core.agents.codex.history.tokens import Calibration, context
 from codex_checkpoints.core.agents.codex.history.windows import Chain, begun
-from codex_checkpoints.core.agents.codex.items import Tokens
 from codex_checkpoints.core.agents.codex.parsing import item_of
 from codex_checkpoints.core.compaction.replacement_lines import (
     Naming,
@@ -18,6 +17,7 @@ from codex_checkpoints.core.compaction.replacement_lines import (
     new_session,
     token_count,
 )
+from codex_checkpoints.core.events import Tokens
 from codex_checkpoints.core.fields import Json, list_of, object_of
 from history_items import user
 

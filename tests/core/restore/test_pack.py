@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from codex_checkpoints.core.agents.codex.items import Outcome
 from codex_checkpoints.core.agents.codex.own_messages import DIGEST_LINE
 from codex_checkpoints.core.agents.codex.turns import Ended
 from codex_checkpoints.core.checkpoint.records import (
@@ -22,6 +21,7 @@ from codex_checkpoints.core.checkpoint.records import (
     Task,
 )
 from codex_checkpoints.core.digest.records import Check, DigestSource, RecordPlace, Utterance
+from codex_checkpoints.core.events import Outcome
 from codex_checkpoints.core.restore.pack import (
     MAX_COMMANDS,
     MAX_LATER_FILES,

@@ -14,6 +14,7 @@ from typing import Literal
 import orjson
 from attrs import evolve, frozen
 
+from codex_checkpoints.core import events
 from codex_checkpoints.core.agents.codex import injected_text, items, tools
 from codex_checkpoints.core.agents.codex.reader import WORDS, Fold, Line
 from codex_checkpoints.core.agents.codex.turns import Turns
@@ -33,6 +34,7 @@ from codex_checkpoints.core.checkpoint.redaction import value
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.requests import ref_of, words_of
 from codex_checkpoints.core.checkpoint.state import name_of
+from codex_checkpoints.core.effects import Effects
 
 FIRST_WORDS = 80
 """Code points of a message or a command that an anchor shows."""
@@ -66,36 +68,34 @@ class CallSearch(Fold):
 
     def take(self, line: Line) -> None:
         """Check a line; stop when the outcome is found."""
-        if line.seq >= self.replay.state.own_from and _outcome_of(line.item) == self._call_id:
+        if line.seq >= self.replay.derivation.own_from and _outcome_of(line.item) == self._call_id:
             self.found = self.replay.stopped = True
 
 
 def _outcome_of(item: items.Item) -> str | None:
     """Return the id of the call whose outcome an item has."""
-    if isinstance(item, items.CommandRun) and item.status == "in_progress":
+    if isinstance(item, events.CommandRun) and item.status == "in_progress":
         return None
-    ended = isinstance(item, items.ToolOutput | items.ToolResult)
+    ended = isinstance(item, items.ToolOutput | events.ToolResult)
     return item.call_id if ended else None
 
 
-class FilesOfCall(Fold):
+class FilesOfCall(events.Fold):
     """Collects the files that a call read, by uri: whether it did, or only may have done so."""
 
     def __init__(self, call_id: str) -> None:
         self.replay = Replay()
-        self.replay.folds.append(self)
+        self.replay.follow(self)
         self.uris: dict[str, bool] = {}
         self._call_id = call_id
 
-    def take(self, line: Line) -> None:  # noqa: ARG002 - the state has its result
-        """Take the observations of a line."""
-        for observed in self.replay.state.observed:
-            if observed.item.call_id != self._call_id:
-                continue
-            for each in observed.seen():
-                uri = name_of(each, observed.place)[0] if each.action == "read" else None
-                if uri is not None:
-                    self.uris[uri] = each.only_if is None
+    def take(self, record: events.Record) -> None:
+        """Take the calls that ended with a record."""
+        for event in record.events:
+            if isinstance(event, events.CallEnded) and event.call.call_id == self._call_id:
+                for each, uri in Effects(event).named:
+                    if each.action == "read":
+                        self.uris[uri] = each.only_if is None
 
 
 class Newest(Fold):
@@ -131,20 +131,21 @@ class Newest(Fold):
 
     def take(self, line: Line) -> None:
         """Keep a line that can be cited."""
-        if line.seq < self.replay.state.own_from:
+        if line.seq < self.replay.derivation.own_from:
             return
-        state = self.replay.state
-        item = self.replay.reducer.item
+        item = self.replay.deriver.item
         match item:
-            case items.UserMessage(in_history=False) if injected_text.is_by_person(item):
-                self._messages.append((ref_of(item, line), words_of(item, FIRST_WORDS), line.seq))
-            case items.CommandRun():
+            case events.UserMessage(in_history=False) if injected_text.is_by_person(item):
+                self._messages.append(
+                    (ref_of(item, line.seq), words_of(item, FIRST_WORDS), line.seq)
+                )
+            case events.CommandRun():
                 self._calls.append((line.seq, evolve(item, printed=None)))
-            case items.ToolRan():
+            case events.ToolRan():
                 self._calls.append((line.seq, evolve(item, texts=())))
-            case items.ToolCall() if state.paginated:
+            case events.ToolCall() if self.replay.scale.paginated:
                 pass
-            case items.ToolCall() | items.FilesChanged() | items.FileViewed():
+            case events.ToolCall() | events.FilesChanged() | events.FileViewed():
                 self._calls.append((line.seq, item))
             case _:
                 pass
@@ -178,18 +179,19 @@ class Newest(Fold):
         return list(anchors.values())
 
     def _call(self, item: items.Item) -> Iterator[tuple[str, str]]:
-        state = self.replay.state
         match item:
-            case items.ToolCall(call_id=call_id, name=name):
-                if call_id in state.calls.decided:
+            case events.ToolCall(call_id=call_id, name=name):
+                if call_id in self.replay.derivation.calls.decided:
                     yield call_id, self._words(tools.called(item, _APPLIED), call_id) or name
-            case items.CommandRun() | items.FilesChanged() | items.ToolRan() | items.FileViewed():
+            case (
+                events.CommandRun() | events.FilesChanged() | events.ToolRan() | events.FileViewed()
+            ):
                 if _outcome_of(item):
                     yield item.call_id, self._words(tools.seen_by(item), item.call_id)
             case _:
                 pass
 
-    def _words(self, seen: Iterable[items.Seen], call_id: str) -> str:
+    def _words(self, seen: Iterable[events.Seen], call_id: str) -> str:
         """Describe the effects of a call in a few words without its id; files by their uris."""
         place = 0, None, self.replay.state.base
         names = (name_of(each, place)[0] or each.name for each in seen)

@@ -6,13 +6,10 @@ A request is a user message, a goal, an approved plan, a review, or a message of
 
 from __future__ import annotations
 
-import re
-
 from attrs import evolve
 
-from codex_checkpoints.core.agents.codex import injected_text, items
-from codex_checkpoints.core.agents.codex.own_messages import UNDO, is_ours, is_worded_by_us
-from codex_checkpoints.core.agents.codex.reader import Line
+from codex_checkpoints.core import events
+from codex_checkpoints.core.agents.codex import injected_text
 from codex_checkpoints.core.agents.codex.requests import (
     LONGEST_ASKED,
     AskedKind,
@@ -31,57 +28,30 @@ from codex_checkpoints.core.checkpoint.records import (
 )
 from codex_checkpoints.core.checkpoint.redaction import cut, redact, value
 from codex_checkpoints.core.checkpoint.state import State
-from codex_checkpoints.core.fields import list_of, object_of, text_of, texts_of
-
-_GOAL_CONTEXT = ('<codex_internal_context source="goal">', "<goal_context>")
-"""The beginning of the text that Codex gives the model in a task that works for the goal."""
+from codex_checkpoints.core.events import Record
 
 
-def take_replaced(state: State, line: Line) -> None:
-    """Take the newest user message of a replacement, in a file that has no other.
-
-    A replacement of ours and its undo contain no new request.
-    """
-    if line.tag == UNDO or is_ours(text_of(line.payload.get("message")) or ""):
-        return
-    for each in reversed(list_of(line.payload.get("replacement_history"))):
-        payload = object_of(each)
-        if payload.get("type") != "message" or payload.get("role") != "user":
-            continue
-        texts = texts_of(payload.get("content"))
-        if any(map(is_worded_by_us, texts)):
-            continue
-        item = items.UserMessage(texts, in_history=True, ref=text_of(payload.get("id")))
-        text = words_of(item, MAX_VALUE_CHARS) if injected_text.is_by_person(item) else ""
+def take_replaced(state: State, messages: tuple[events.UserMessage, ...], record: Record) -> None:
+    """Take the newest message of a replacement that has words, in a file that has no other."""
+    for item in messages:
+        text = words_of(item, MAX_VALUE_CHARS)
         if text:
-            ref = ref_of(item, line)
+            ref = ref_of(item, record.seq)
             order = state.turns.next_order()
-            state.turns.replaced = Request([text], ref, line.seq, order, typed=True)
-            _title(state, title_of(item), line.seq, in_history=True)
+            state.turns.replaced = Request([text], ref, record.seq, order, typed=True)
+            _title(state, title_of(item), record.seq, in_history=True)
             return
 
 
-def take_message(state: State, item: items.UserMessage, line: Line) -> None:
-    """Take a message if a person typed it."""
-    state.worked_at = line.position
-    if item.in_history:
-        if state.base is None and not (state.typed or state.paginated):
-            state.base = folder_in(item)
-        if any(text.lstrip().startswith(_GOAL_CONTEXT) for text in item.texts):
-            state.turns.goal_continues()
-    elif not state.typed:
-        _trust_events(state)
-    if item.in_history and state.typed:
-        return
-    if not injected_text.is_by_person(item):
-        return
+def take_message(state: State, item: events.UserMessage, record: Record) -> None:
+    """Take a message that a person typed."""
     text = words_of(item, MAX_VALUE_CHARS)
-    _title(state, title_of(item), line.seq, in_history=item.in_history)
-    if not state.tells(line.seq):
+    _title(state, title_of(item), record.seq, in_history=item.in_history)
+    if not record.counts:
         return
-    turns, ref = state.turns, ref_of(item, line)
+    turns, ref = state.turns, ref_of(item, record.seq)
     turn = turns.user_message(
-        item.turn_id, line.position, line.seq, line.stamp, in_history=item.in_history
+        item.turn_id, record.position, record.seq, record.at, in_history=item.in_history
     )
     turn.messages.append(ref)
     turn.pictured = turn.pictured or item.pictured
@@ -89,11 +59,11 @@ def take_message(state: State, item: items.UserMessage, line: Line) -> None:
         plan = turns.approved(text)
         if plan is not None:
             turn.planned = _planned_by(plan, plan.text)
-        turns.say(turn, text, ref, line.seq, turns.next_order())
+        turns.say(turn, text, ref, record.seq, turns.next_order())
 
 
-def _trust_events(state: State) -> None:
-    """Drop the messages of the history: from here on items or events mark typed messages."""
+def trust_events(state: State) -> None:
+    """Drop the messages of the history: from here on the file marks typed messages."""
     state.typed = True
     if state.first_in_history:
         state.first_text, state.first_in_history = None, False
@@ -120,26 +90,26 @@ def _title(state: State, text: str, seq: int, *, in_history: bool) -> None:
         state.first_of_source = not is_own
 
 
-def asked_by(state: State, kind: AskedKind, text: str, line: Line) -> UserlessRequest:
+def asked_by(state: State, kind: AskedKind, text: str, record: Record) -> UserlessRequest:
     """Return a request that is not a user message."""
     short, whole = value(text, MAX_VALUE_CHARS), cut(redact(text), LONGEST_ASKED)
     return UserlessRequest(
-        kind, whole, short, f"seq:{line.seq}", line.seq, state.turns.next_order()
+        kind, whole, short, f"seq:{record.seq}", record.seq, state.turns.next_order()
     )
 
 
-def take_goal(state: State, item: items.GoalSet, line: Line, *, of_call: bool = False) -> None:
+def take_goal(state: State, item: events.GoalSet, record: Record) -> None:
     """Take the goal as it is now; a fork copies records about its source's goal."""
     own = None if state.head is None else state.head.session_id
     if item.objective is None:
         state.turns.set_goal(None)
         return
     foreign = item.thread_id is not None and own is not None and item.thread_id != own
-    goal = asked_by(state, "goal", item.objective, line)
+    goal = asked_by(state, "goal", item.objective, record)
     goal = evolve(goal, status=item.status, foreign=foreign)
     state.turns.set_goal(goal)
-    if not of_call:  # a person set it, and it may be the session's only beginning
-        _title(state, goal.short, line.seq, in_history=False)
+    if not item.by_call:  # a person set it, and it may be the session's only beginning
+        _title(state, goal.short, record.seq, in_history=False)
 
 
 def take_plan(state: State, plan: UserlessRequest, *, approved: bool) -> None:
@@ -162,44 +132,34 @@ def _planned_by(plan: UserlessRequest, text: str) -> Planned:
     return Planned(steps, plan.ref, plan.seq, plan.order, approved=True)
 
 
-def take_letter(state: State, item: items.AgentWrote, line: Line) -> None:
+def take_letter(state: State, item: events.AgentWrote, record: Record) -> None:
     """Take the message of another agent; the result of a subagent is not a request."""
     if item.is_answer:
         return
     agent = None if state.head is None else state.head.agent
-    asked = asked_by(state, "agent", item.text or agent or item.recipient, line)
+    asked = asked_by(state, "agent", item.text or agent or item.recipient, record)
     if item.ref is not None and len(item.ref) <= MAX_URI_CHARS:
         asked = evolve(asked, ref=item.ref)
     state.turns.ask(asked)
-    _title(state, asked.short, line.seq, in_history=False)
+    _title(state, asked.short, record.seq, in_history=False)
 
 
-def folder_in(item: items.UserMessage) -> str | None:
-    """Return the folder of a session whose head has none (ROL-16)."""
-    for text in item.texts:
-        if "<environment_context>" in text[:256]:
-            found = re.compile(r"<cwd>([^<]{1,4096})</cwd>").search(text, 0, 65_536)
-            if found is not None:
-                return found[1]
-    return None
-
-
-def ref_of(item: items.UserMessage, line: Line) -> str:
+def ref_of(item: events.UserMessage, seq: int) -> str:
     """Return the reference of a message: its id, else its number."""
-    return f"seq:{line.seq}" if item.ref is None or len(item.ref) > MAX_URI_CHARS else item.ref
+    return f"seq:{seq}" if item.ref is None or len(item.ref) > MAX_URI_CHARS else item.ref
 
 
-def words_of(item: items.UserMessage, limit: int) -> str:
+def words_of(item: events.UserMessage, limit: int) -> str:
     """Return the text that the person typed, as a value."""
     return value(injected_text.without_payloads(_request_of(item), [])[0], limit)
 
 
-def _request_of(item: items.UserMessage) -> str:
+def _request_of(item: events.UserMessage) -> str:
     parts = [part for part in item.texts if not injected_text.is_image_wrapper(part)]
     return injected_text.request_of("\n".join(parts))
 
 
-def title_of(item: items.UserMessage) -> str:
+def title_of(item: events.UserMessage) -> str:
     """Return the title that a first message gives its session; empty if it has none."""
     words = injected_text.without_payloads(title_in(_request_of(item)), [])[0]
     return value(words, MAX_VALUE_CHARS) or (PICTURE if item.pictured else "")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from itertools import accumulate, islice
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Final
 
@@ -18,26 +18,12 @@ import orjson
 from attrs import Factory, define, evolve, field, frozen
 
 from codex_checkpoints.core.agents.codex import tools
-from codex_checkpoints.core.agents.codex.inherited import is_copied, may_inherit
 from codex_checkpoints.core.agents.codex.items import (
-    EDITS,
-    UNKNOWN,
-    CommandRun,
-    Condition,
-    Item,
-    Outcome,
-    Seen,
-    SessionMeta,
-    TaskStarted,
-    Tokens,
-    ToolCall,
-    ToolResult,
     answered_whole,
     outcome_in,
     outcome_of,
     printed_whole,
 )
-from codex_checkpoints.core.agents.codex.tools import answer_to
 from codex_checkpoints.core.agents.codex.turns import Ended, Planned, Turn, Turns
 from codex_checkpoints.core.checkpoint.records import (
     FOLDER,
@@ -51,6 +37,19 @@ from codex_checkpoints.core.checkpoint.records import (
 )
 from codex_checkpoints.core.checkpoint.recovered import Recovered
 from codex_checkpoints.core.checkpoint.redaction import value
+from codex_checkpoints.core.effects import outcome_in_call, seen_in
+from codex_checkpoints.core.events import (
+    EDITS,
+    CommandRun,
+    Condition,
+    FileViewed,
+    Outcome,
+    Seen,
+    SessionMeta,
+    Tokens,
+    ToolCall,
+    ToolResult,
+)
 from codex_checkpoints.core.fields import is_list, object_of, text_of
 from codex_checkpoints.core.paths import encoded, uri_of
 from codex_checkpoints.core.shell.commands import is_check, plainly_looks
@@ -127,11 +126,7 @@ class Observation:
     @property
     def outcome(self) -> Outcome:
         """How its command ended; unknown if a script of code mode made several calls."""
-        if isinstance(self.item, CommandRun):
-            return outcome_of(self.item)
-        if not isinstance(self.item, ToolCall):
-            return UNKNOWN
-        return answer_to(self.item, self.texts)
+        return outcome_in_call(self.item, self.texts)
 
     @property
     def plainly_looks(self) -> bool:
@@ -141,14 +136,10 @@ class Observation:
 
     def seen(self) -> tuple[Seen, ...]:
         """Return the effects of the call."""
-        # `tools` loads many modules, and a short look at a session parses no call.
-        if isinstance(self.item, ToolCall):
-            seen = tools.called(self.item, self.texts, shortened=self.shortened)
-        else:
-            seen = tools.seen_by(self.item, shortened=self.shortened)
+        seen = seen_in(self.item, self.texts, shortened=self.shortened)
         if self.printed is not None and tools.are_one_cat(seen):
             return (evolve(seen[0], hash=self.printed),)
-        return tuple(evolve(each, hash=None) for each in seen) if self.shortened else seen
+        return seen
 
 
 @define
@@ -204,6 +195,10 @@ class FileObservation:
         return self.kind == "file" and not self.opaque
 
 
+_READ: Final = FileViewed("", "")
+"""The item of an observation whose effects are known."""
+
+
 @define
 class Observations:
     """The artifacts of a session, and the observations that were not parsed yet.
@@ -227,8 +222,11 @@ class Observations:
         waiting, size = _slim(observation)
         if size is None or size > _LONG:
             seen = observation.seen()
-            if size is None and any(each.kind == "command" for each in seen):
-                waiting = evolve(waiting, failed=_failure(observation.outcome))
+            if size is None:
+                ran = any(each.kind == "command" for each in seen)
+                failed = _failure(observation.outcome) if ran else waiting.failed
+                # Its item, which may hold long texts, is not needed any more.
+                waiting = Observation(waiting.place, _READ, at=waiting.at, failed=failed)
             if seen:
                 self._queue.append((waiting, seen))
         else:
@@ -479,9 +477,6 @@ def _from_seed(artifact: Artifact) -> FileObservation:
     return FileObservation("file", seq, artifact.seen_hash, opaque, acted=seq)
 
 
-_NAMED = frozenset({None, "due", "done"})
-"""The values of `State.naming` outside the naming task."""
-
 Seeds = Callable[[str], Checkpoint | None]
 """From a session id to the checkpoint that the session begins with, its seed (JUN-46).
 
@@ -490,54 +485,6 @@ the earlier facts.  Our record of the operation holds the seed.  The session's o
 updates change it, and its `seq` continues the seed's, so that ages stay comparable.
 """
 
-_NEVER = 1 << 62
-_WAITING = 1024  # calls
-_WAITING_BYTES = 1 << 22  # the newest call may always wait
-_DECIDED = 4096
-"""Number of decided calls that are remembered at least, and half of the maximum."""
-
-
-@define
-class PendingCalls:
-    """The calls of an older file that wait for their outcome, and those whose outcome is known.
-
-    `waiting` has each call with the length of its line.  Later records about a decided call change
-    nothing.  If there are too many calls, the oldest are forgotten.
-    """
-
-    waiting: dict[str, tuple[ToolCall, int]] = Factory(dict[str, tuple[ToolCall, int]])
-    decided: dict[str, None] = Factory(dict[str, None])
-    _size: int = field(init=False, default=0)
-
-    def __attrs_post_init__(self) -> None:
-        self._size = sum(size for _, size in self.waiting.values())
-
-    def wait(self, call: ToolCall, size: int) -> None:
-        """Add a waiting call; `size` is the length of its line."""
-        if call.call_id in self.decided:
-            return
-        self.end(call.call_id)
-        self.waiting[call.call_id] = call, size
-        self._size += size
-        while len(self.waiting) > _WAITING or (
-            self._size > _WAITING_BYTES and len(self.waiting) > 1
-        ):
-            self.end(next(iter(self.waiting)))
-
-    def end(self, call_id: str) -> None:
-        """Remove a waiting call."""
-        ended = self.waiting.pop(call_id, None)
-        if ended is not None:
-            self._size -= ended[1]
-
-    def decide(self, call_id: str) -> None:
-        """Record that the outcome of a call is known."""
-        self.end(call_id)
-        self.decided[call_id] = None
-        if len(self.decided) > 2 * _DECIDED:
-            for oldest in list(islice(self.decided, _DECIDED)):
-                del self.decided[oldest]
-
 
 @define
 class State:
@@ -545,13 +492,11 @@ class State:
 
     head: SessionMeta | None = None
     base: str | None = None
-    paginated: bool = False
-    own_from: int = -1
-    """The first `seq` of a subagent's own lines."""
-    inherits: bool | None = False
-    """Whether a subagent's lines come from its parent now; None if none has shown it so far."""
+    """The folder of the session."""
     typed: bool = False
-    """Whether events mark typed messages, so that messages of the history do not count."""
+    """Whether the file marks typed messages, so that messages of the history do not count."""
+    waits: bool = False
+    """Whether a call waits for its outcome."""
     model: str | None = None
     name: str | None = None
     first_text: str | None = None
@@ -560,14 +505,12 @@ class State:
     """Whether only the model's history records that request."""
     first_of_source: bool = False
     """Whether that request belongs to the session that this one was forked from."""
-    turn_folder: str | None = None
     newest_folder: tuple[int, str] | None = None
     """The newest folder that the session was set to, with the number of the file that says so."""
     turns: Turns = Factory(Turns)
     planned: Planned | None = None
     """A plan recorded before the first turn."""
     observations: Observations = Factory(Observations)
-    calls: PendingCalls = Factory(PendingCalls)
     compactions: int = 0
     """Compactions that were not undone; `windows` counts all records that replaced the context."""
     windows: int = 0
@@ -575,21 +518,15 @@ class State:
     tokens: Tokens | None = None
     tokens_at: int = 0
     window: int | None = None
-    naming: str | None = None
-    """`due` until the naming task of a file of ours begins, then its id, then `done`."""
     seed: Checkpoint | None = None
     """The checkpoint that the session begins with, if we made the session."""
     recovered: Recovered | None = None
     """Task and plan of the session before, from the text that it begins with, without a seed."""
     unread_calls: int = 0
-    goal_calls: list[str] = Factory(list[str])
-    """The newest calls for the goal without an output, which has the goal as of then."""
     resets_at: int | None = None
     """The time when the newest limit reported as used up begins anew."""
     answered_at: int = 0
     worked_at: int = 0
-    observed: list[Observation] = field(init=False, factory=list)
-    """The observations of the newest line."""
 
     @property
     def tokens_stale(self) -> bool:
@@ -599,7 +536,11 @@ class State:
     @property
     def ends_with_answer(self) -> bool:
         """Whether a file ends with an answer: no work after it, no call waiting."""
-        return self.answered_at > self.worked_at and not self.calls.waiting
+        return self.answered_at > self.worked_at and not self.waits
+
+    def begin(self, head: SessionMeta) -> None:
+        """Set the head."""
+        self.head, self.base = head, head.cwd
 
     def ended(self, turn: Turn, *, is_last: bool) -> Ended:
         """Return how a turn ended."""
@@ -609,37 +550,6 @@ class State:
         """Yield how each turn ended that is not rolled back, by its id, in order."""
         counted = list(self.turns.counting())
         return ((turn.turn_id, self.ended(turn, is_last=turn is counted[-1])) for turn in counted)
-
-    def begin(self, head: SessionMeta) -> None:
-        """Set the head."""
-        self.head = head
-        self.base = head.cwd
-        self.own_from = -1 if head.inherited_below is None else head.inherited_below
-        self.inherits = None if may_inherit(head) else False
-
-    def inherit(self, item: Item, seq: int, stamp: str | None) -> None:
-        """Find where the own lines of a subagent begin, in a file that does not say so."""
-        head = self.head
-        if self.inherits is False or head is None:
-            return
-        copied = is_copied(head, item, stamp)
-        if self.inherits is None and copied is not None:
-            self.inherits = copied
-            self.own_from = _NEVER if copied else self.own_from
-        elif self.inherits and copied is False and isinstance(item, TaskStarted):
-            self.inherits, self.own_from = False, seq
-
-    def observe(self, observation: Observation) -> None:
-        """Add an observation."""
-        self.observed.append(observation)
-        self.observations.observe(observation)
-
-    def tells(self, seq: int) -> bool:
-        """Return whether a record counts: neither inherited from a parent, nor a mere name.
-
-        The first task of a file that we made only names the session for people.
-        """
-        return seq >= self.own_from and self.naming in _NAMED
 
 
 def no_seed(_session_id: str) -> Checkpoint | None:

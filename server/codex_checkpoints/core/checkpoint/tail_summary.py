@@ -15,7 +15,9 @@ from functools import lru_cache
 
 from attrs import Factory, define
 
+from codex_checkpoints.core import events
 from codex_checkpoints.core.agents.codex import injected_text, items
+from codex_checkpoints.core.agents.codex.derive import folder_in
 from codex_checkpoints.core.agents.codex.inherited import is_copied, may_inherit
 from codex_checkpoints.core.agents.codex.parsing import BOM, item_of, record_of
 from codex_checkpoints.core.agents.codex.reader import PASSED_OVER_FROM
@@ -23,7 +25,7 @@ from codex_checkpoints.core.agents.codex.requests import heading_of, implements_
 from codex_checkpoints.core.agents.codex.turns import Turns
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.redaction import cut, value
-from codex_checkpoints.core.checkpoint.requests import folder_in, title_of, words_of
+from codex_checkpoints.core.checkpoint.requests import title_of, words_of
 from codex_checkpoints.core.fields import Json, is_object, load, text_of, whole_of
 
 _TIME, _PROMPT, _TURN, _TOKENS, _WINDOW, _MODEL, _NAME, _FOLDER = (1 << bit for bit in range(8))
@@ -112,7 +114,7 @@ class TailSummary:
     `tokens` are None though `tokens_known` if a compaction follows the last report.
     """
 
-    head: items.SessionMeta
+    head: events.SessionMeta
     cwd: str | None = None
     folder: str | None = None
     first_text: str | None = None
@@ -120,7 +122,7 @@ class TailSummary:
     name: str | None = None
     task: str | None = None
     model: str | None = None
-    tokens: items.Tokens | None = None
+    tokens: events.Tokens | None = None
     tokens_known: bool = False
     window: int | None = None
     turn_open: bool | None = None
@@ -144,7 +146,7 @@ _Seen = tuple[items.Item, Json, bool]
 def glance(
     front: Iterable[bytes],
     back: Iterable[bytes],
-    base: Callable[[items.SessionMeta], Cut] = lambda _head: (b"", None),
+    base: Callable[[events.SessionMeta], Cut] = lambda _head: (b"", None),
 ) -> TailSummary | None:
     """Return the facts of a file; None if only the whole file gives them, as it has no head.
 
@@ -156,7 +158,7 @@ def glance(
     data, start, stop = next(lines, (b"", 0, 0))
     raw = data[start:stop]
     first = _seen(raw.removeprefix(BOM), first=True)
-    if first is None or not isinstance(first[0], items.SessionMeta):
+    if first is None or not isinstance(first[0], events.SessionMeta):
         return None
     head, top = first[0], _ordinal(first[1])
     if head.inherited_below is not None and not head.paginated and top < 0:
@@ -181,7 +183,7 @@ def glance(
 
 
 def _own_title(
-    head: items.SessionMeta, top: int, lines: Iterator[_Line]
+    head: events.SessionMeta, top: int, lines: Iterator[_Line]
 ) -> tuple[str | None, bool]:
     """Return the title by the own lines of a fork, and whether it is known."""
     own, size = _Beginning(TailSummary(head), top), 0
@@ -215,14 +217,14 @@ def _ordinal(record: Json) -> int:
     return -1 if ordinal is None else ordinal
 
 
-def _message(item: items.UserMessage, head: items.SessionMeta) -> items.UserMessage | None:
+def _message(item: events.UserMessage, head: events.SessionMeta) -> events.UserMessage | None:
     """Return a message that the user wrote; messages of the history count only in bare files."""
     return item if item.in_history == head.bare and injected_text.is_by_person(item) else None
 
 
 @lru_cache(32)  # the newest messages are examined again with each earlier turn
 def _words(texts: tuple[str, ...]) -> str | None:
-    return words_of(items.UserMessage(texts), MAX_VALUE_CHARS) or None
+    return words_of(events.UserMessage(texts), MAX_VALUE_CHARS) or None
 
 
 @define
@@ -282,18 +284,18 @@ class _Beginning:
     def _take(self, item: items.Item) -> None:
         found = self.found
         match item:
-            case items.TaskStarted(turn_id=turn_id, parent=parent):
+            case events.TaskStarted(turn_id=turn_id, parent=parent):
                 self.has_tasks = True
                 if not self.named and self.naming is None:
                     self.naming = turn_id or ""
                 else:
                     own = found.head.parent_session is None
                     self.turns.task_started(turn_id, parent=parent if own else None)
-            case items.TaskEnded(turn_id=turn_id) if not self.named and self.naming is not None:
+            case events.TaskEnded(turn_id=turn_id) if not self.named and self.naming is not None:
                 self.named = turn_id in {None, self.naming}
-            case items.TaskEnded(turn_id=turn_id, aborted=aborted):
+            case events.TaskEnded(turn_id=turn_id, aborted=aborted):
                 self.turns.task_ended(turn_id, 0, 0, aborted=aborted)
-            case items.UserMessage():
+            case events.UserMessage():
                 if not item.in_history:
                     self.typed = True
                 elif found.cwd is None and not (self.typed or found.head.paginated):
@@ -301,12 +303,12 @@ class _Beginning:
                 message = _message(item, found.head)
                 if message is not None and found.first_text is None:
                     found.first_text = title_of(message) or None
-            case items.PlanTold(text=text, approved=True) if not self.turns.task_open:
+            case events.PlanTold(text=text, approved=True) if not self.turns.task_open:
                 self.planned = True
                 self._title(value(heading_of(text), MAX_VALUE_CHARS))
-            case items.GoalSet(objective=objective) if objective is not None:
+            case events.GoalSet(objective=objective) if objective is not None:
                 self._title(value(objective, MAX_VALUE_CHARS))
-            case items.AgentWrote() if not item.is_answer:
+            case events.AgentWrote() if not item.is_answer:
                 text = item.text or found.head.agent or item.recipient
                 self._title(value(text, MAX_VALUE_CHARS))
             case _:
@@ -428,7 +430,7 @@ class _End:
     def _take(self, item: items.Item, *, is_own: bool) -> bool:
         """Take a line; return False if earlier lines give nothing for certain."""
         found = self.found
-        if isinstance(item, items.TurnContext):
+        if isinstance(item, events.TurnContext):
             if item.model is not None and self.unknown & _MODEL:
                 found.model = item.model
                 self.unknown &= ~_MODEL
@@ -439,23 +441,23 @@ class _End:
         if not is_own:
             return isinstance(item, str) and item != "compacted"
         match item:
-            case items.Tokens():
+            case events.Tokens():
                 self._take_tokens(item)
                 self._take_window(item.window)
-            case items.ThreadNamed(name=name) if self.unknown & _NAME:
+            case events.ThreadNamed(name=name) if self.unknown & _NAME:
                 found.name = None if name is None else value(name, MAX_VALUE_CHARS)
                 self.unknown &= ~_NAME
-            case items.RolledBack(turns=turns) if turns > 0:
+            case events.RolledBack(turns=turns) if turns > 0:
                 self.unknown &= ~_PROMPT
                 self.events.append(item)
-            case items.UserMessage():
+            case events.UserMessage():
                 self._take_message(item)
-            case items.GoalSet() | items.PlanTold(approved=True) | items.AgentWrote():
+            case events.GoalSet() | events.PlanTold(approved=True) | events.AgentWrote():
                 self.unknown &= ~_PROMPT  # it may be the task
-            case items.TaskStarted(turn_id=turn_id):
+            case events.TaskStarted(turn_id=turn_id):
                 self._take_window(item.window)
                 return self._take_task(item, turn_id)
-            case items.TaskEnded(turn_id=turn_id):
+            case events.TaskEnded(turn_id=turn_id):
                 return self._take_task(item, turn_id)
             case "compacted":
                 self._take_tokens(None)
@@ -463,7 +465,7 @@ class _End:
                 pass
         return True
 
-    def _take_tokens(self, tokens: items.Tokens | None) -> None:
+    def _take_tokens(self, tokens: events.Tokens | None) -> None:
         if self.unknown & _TOKENS:
             self.found.tokens, self.found.tokens_known = tokens, True
             self.unknown &= ~_TOKENS
@@ -473,7 +475,7 @@ class _End:
             self.found.window = window
             self.unknown &= ~_WINDOW
 
-    def _take_message(self, item: items.UserMessage) -> None:
+    def _take_message(self, item: events.UserMessage) -> None:
         message = _message(item, self.found.head)
         if message is None:
             return
@@ -487,14 +489,14 @@ class _End:
         known = self.found.head.bare or self.found.first_text is not None
         return known and not self.before.has_tasks
 
-    def _take_task(self, item: items.TaskStarted | items.TaskEnded, turn_id: str | None) -> bool:
+    def _take_task(self, item: events.TaskStarted | events.TaskEnded, turn_id: str | None) -> bool:
         """Take a task; nothing before the task that names the session is a turn."""
         naming = self.before.naming
         if naming is not None and turn_id in {None, naming}:
             return False
         self.events.append(item)
         self.before.has_tasks = True
-        if isinstance(item, items.TaskStarted):
+        if isinstance(item, events.TaskStarted):
             if self.unknown & _TURN:
                 self._judge()
             self._tell_task()
@@ -528,13 +530,13 @@ class _End:
         silent, is_told = False, True
         for each in reversed(self.events):
             match each:
-                case items.TaskStarted(turn_id=turn_id, parent=parent, for_goal=for_goal):
+                case events.TaskStarted(turn_id=turn_id, parent=parent, for_goal=for_goal):
                     is_told, silent = is_told and not silent, for_goal is not False
                     turns.task_started(turn_id, parent=parent if own else None)
-                case items.TaskEnded(turn_id=turn_id, aborted=aborted):
+                case events.TaskEnded(turn_id=turn_id, aborted=aborted):
                     is_told, silent = is_told and not silent, False
                     turns.task_ended(turn_id, 0, 0, aborted=aborted)
-                case items.UserMessage(turn_id=turn_id):
+                case events.UserMessage(turn_id=turn_id):
                     silent = False
                     turn = turns.user_message(turn_id, 0, len(turns.turns))
                     text = _words(each.texts)
@@ -549,11 +551,11 @@ class _End:
         if self._has_ended():
             self._settle(turn_open=False)
             return
-        begun = {each.turn_id for each in self.events if isinstance(each, items.TaskStarted)}
+        begun = {each.turn_id for each in self.events if isinstance(each, events.TaskStarted)}
         named = (
             each.turn_id
             for each in self.events
-            if isinstance(each, items.UserMessage | items.TaskEnded)
+            if isinstance(each, events.UserMessage | events.TaskEnded)
         )
         if any(turn_id is not None and turn_id not in begun for turn_id in named):
             self._settle(turn_open=None)  # its turn may be an earlier one
@@ -576,13 +578,13 @@ class _End:
             return False
         newest, *messages, begun = self.events
         return (
-            isinstance(newest, items.TaskEnded)
-            and isinstance(begun, items.TaskStarted)
+            isinstance(newest, events.TaskEnded)
+            and isinstance(begun, events.TaskStarted)
             and begun.turn_id is not None
             and newest.turn_id == begun.turn_id
             and bool(messages)
             and all(
-                isinstance(each, items.UserMessage) and each.turn_id in {None, begun.turn_id}
+                isinstance(each, events.UserMessage) and each.turn_id in {None, begun.turn_id}
                 for each in messages
             )
         )

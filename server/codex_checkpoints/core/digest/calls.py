@@ -10,10 +10,11 @@ import orjson
 from attrs import evolve
 
 from codex_checkpoints.core.agents.codex.injected_text import without_payloads
-from codex_checkpoints.core.agents.codex.items import CommandRun, Item, Outcome, ToolCall
+from codex_checkpoints.core.agents.codex.items import Item
 from codex_checkpoints.core.digest.ignored_files import PATCHED
-from codex_checkpoints.core.digest.outcomes import patch_in
 from codex_checkpoints.core.digest.truncate import GAP
+from codex_checkpoints.core.effects import patch_in
+from codex_checkpoints.core.events import CommandRun, Outcome, ToolCall
 from codex_checkpoints.core.fields import (
     Json,
     list_of,

@@ -7,17 +7,13 @@ from typing import Final
 
 from attrs import Factory, define, evolve
 
-from codex_checkpoints.core.agents.codex.items import Seen
-from codex_checkpoints.core.agents.codex.reader import Line
-from codex_checkpoints.core.checkpoint.runs import Run, runs_in
-from codex_checkpoints.core.checkpoint.state import Observation, name_of
 from codex_checkpoints.core.digest.calls import written_anew
 from codex_checkpoints.core.digest.checks import Checks
-from codex_checkpoints.core.digest.file_touches import may_have_changed_more, touched_in
 from codex_checkpoints.core.digest.git import commits, folders_put_back, is_in
-from codex_checkpoints.core.digest.outcomes import PatchCounts, hunks_of
+from codex_checkpoints.core.digest.outcomes import PatchCounts
 from codex_checkpoints.core.digest.records import FileHistory, RecordPlace
 from codex_checkpoints.core.digest.truncate import ends_of
+from codex_checkpoints.core.effects import Effects, Run
 
 _MOST: Final = 1024
 """The most files, and the most commands, that are kept: the newest."""
@@ -38,20 +34,10 @@ class Changes:
     )
     _committed: int = -1
 
-    def observe(
-        self,
-        observed: Observation,
-        line: Line,
-        where: RecordPlace,
-        began: int,
-        rewritten: frozenset[str],
-    ) -> None:
+    def observe(self, effects: Effects, where: RecordPlace, began: int) -> None:
         """Record the files changed by a call that began at a `seq`."""
-        item = observed.item
-        changed = [each for each in touched_in(observed, rewritten) if each.edits]
-        hunks = hunks_of(item, line) if changed else {}
-        whole = written_anew(item) if changed else frozenset[str]()
-        for each in changed:
+        whole = written_anew(effects.ended.call) if effects.edits else frozenset[str]()
+        for each in effects.edits:
             self.edits += 1
             self.checks.edited(each.name, each.uri)
             trail = self.files.pop(each.uri, None)
@@ -59,26 +45,26 @@ class Changes:
                 trail = FileHistory(where, onto=each.onto, began=began)
             elif each.onto is None:
                 trail.onto = None
-            rows = None if each.moved_to else hunks.get(each.name)
+            rows = None if each.moved_to else effects.rows.get(each.name)
             counts = None if rows is None else PatchCounts.of(rows)
             one = evolve(each, anew=each.anew or each.name in whole)
             trail.take(where, one, counts, began)
             self.files[each.uri] = trail
             if len(self.files) > _MOST:
                 del self.files[next(iter(self.files))]
-        if may_have_changed_more(observed):
-            script = next((run.script for run in runs_in(observed)), "")
+        if effects.may_have_changed_more:
+            script = next((run.script for run in effects.runs), "")
             self.unnamed.append((where, ends_of(script)))
 
-    def ran(self, run: Run, observed: Observation, where: RecordPlace) -> None:
+    def ran(self, run: Run, effects: Effects, where: RecordPlace) -> None:
         """Record a command that ended."""
-        self._git(run, observed, where)
-        inside = name_of(Seen("file", "_", "read", run.folder), observed.place)[0] or "_"
+        self._git(run, effects, where)
+        inside = effects.uri_of("_", run.folder) or "_"
         self.checks.ran(run, where, inside[:-1], self.edits)
 
-    def _git(self, run: Run, observed: Observation, where: RecordPlace) -> None:
+    def _git(self, run: Run, effects: Effects, where: RecordPlace) -> None:
         """Record the files that git restored; changes that may be committed are kept."""
-        for folder in folders_put_back(run, observed):
+        for folder in folders_put_back(run, effects):
             for known, trail in self.files.items():
                 is_new = trail.created and trail.began > self._committed
                 is_open = trail.where.seq > self._committed

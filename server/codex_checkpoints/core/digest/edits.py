@@ -10,33 +10,13 @@ from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
-from codex_checkpoints.core.agents.codex import tools
-from codex_checkpoints.core.agents.codex.items import (
-    EDITS,
-    Action,
-    CommandRun,
-    ToolCall,
-    answered_whole,
-    outcome_in,
-    outcome_of,
-    printed_whole,
-)
-from codex_checkpoints.core.agents.codex.parsing import turn_named_by
-from codex_checkpoints.core.agents.codex.reader import Fold, Line
 from codex_checkpoints.core.checkpoint.redaction import value
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.checkpoint.runs import runs_in
-from codex_checkpoints.core.checkpoint.state import Observation
-from codex_checkpoints.core.digest.calls import CALLS
-from codex_checkpoints.core.digest.file_touches import (
-    Touched,
-    may_have_changed_more,
-    rewritten_by,
-    touched_in,
-)
 from codex_checkpoints.core.digest.git import commits, folders_put_back, is_in
-from codex_checkpoints.core.digest.outcomes import PatchCounts, contents_of, hunks_of
+from codex_checkpoints.core.digest.outcomes import PatchCounts
 from codex_checkpoints.core.digest.records import FileHistory, RecordPlace
+from codex_checkpoints.core.effects import Effects, Touched
+from codex_checkpoints.core.events import EDITS, Action, CallEnded, Fold, Record
 from codex_checkpoints.core.fields import content_hash
 from codex_checkpoints.core.patches import applied
 
@@ -114,44 +94,34 @@ class Edits(Fold):
         self.files: dict[str, list[FileTouch]] = {}
         self.unnamed: list[UnnamedChange] = []
         self._committed = -1
-        self._rewritten = frozenset[str]()
-        replay.folds.append(self)
+        replay.follow(self)
 
-    def take(self, line: Line) -> None:
-        """Record the observations of a line."""
-        state = self.replay.state
-        if line.tag in CALLS and (found := rewritten_by(line.payload)) is not None:
-            self._rewritten = found
-        if state.tells(line.seq):
-            for each in state.observed:
-                self._observe(each, line)
+    def take(self, record: Record) -> None:
+        """Record the calls that ended with a record."""
+        for event in record.events:
+            if isinstance(event, CallEnded) and record.counts:
+                self._ended(Effects(event), record)
 
-    def _observe(self, observed: Observation, line: Line) -> None:
-        item, seen = observed.item, observed.seen()
-        of_call = item.turn_id if isinstance(item, ToolCall) else None
-        named = of_call or turn_named_by(line.payload)
-        turn = self.replay.state.turns.at(named)
+    def _ended(self, effects: Effects, record: Record) -> None:
+        turn = self.replay.state.turns.at(effects.ended.turn_id)
         turn_id = None if turn is None else turn.turn_id
-        files = [*touched_in(observed, self._rewritten)]
-        changes = not observed.shortened and any(each.edits for each in files)
-        hunks = hunks_of(item, line) if changes else {}
-        contents = contents_of(item, line) if changes else {}
-        if may_have_changed_more(observed):
-            script = next((run.script for run in runs_in(observed)), "")
-            self.unnamed.append(UnnamedChange(line.position, value(script, MOST_COMMAND)))
-        for each in files:
+        changes = not effects.ended.shortened and bool(effects.edits)
+        if effects.may_have_changed_more:
+            script = next((run.script for run in effects.runs), "")
+            self.unnamed.append(UnnamedChange(record.position, value(script, MOST_COMMAND)))
+        for each in effects.files:
             # The rows of a move belong to the new name; the old name has none.
-            rows = [] if each.moved_to else hunks.get(each.name)
+            rows = [] if each.moved_to else effects.rows.get(each.name) if changes else None
             text, proof = None, each.added
             if each.anew and rows is not None and each.action != "delete":
                 text = "".join(f"{row[1:]}\n" for row in rows if row[:1] == "+")
-            elif each.action == "read" and changes is False and tools.are_one_cat(seen):
-                text, proof = _printed(observed)
+            elif each.action == "read" and not changes:
+                text, proof = effects.printed_file
             proof = proof if text is not None and content_hash(text) == proof else None
             self.files.setdefault(each.uri, []).append(
                 FileTouch(
-                    line.position,
-                    line.seq,
+                    record.position,
+                    record.seq,
                     turn_id,
                     each.action,
                     None if rows is None else tuple(rows),
@@ -160,27 +130,24 @@ class Edits(Fold):
                     each.moved_from,
                     each.moved_to,
                     each.anew,
-                    content=contents.get(each.name),
-                    call_id=item.call_id,
+                    content=effects.contents.get(each.name) if changes else None,
+                    call_id=effects.ended.call.call_id,
                 )
             )
-        self._git(observed, line, turn_id)
-
-    def _git(self, observed: Observation, line: Line, turn_id: str | None) -> None:
-        """Record a restore by git: it discards all changes of a file since the last commit."""
-        for run in runs_in(observed):
-            for folder in folders_put_back(run, observed):
-                self._put_back(folder, line, turn_id)
+        # A restore by git discards all changes of a file since the last commit.
+        for run in effects.runs:
+            for folder in folders_put_back(run, effects):
+                self._put_back(folder, record, turn_id)
             if commits(run):
-                self._committed = line.position
+                self._committed = record.position
 
-    def _put_back(self, folder: str, line: Line, turn_id: str | None) -> None:
+    def _put_back(self, folder: str, record: Record, turn_id: str | None) -> None:
         """Add a touch to each changed file in a folder that git restored."""
         since = self._committed + 1
         for uri, touches in self.files.items():
             if not is_in(uri, folder):
                 continue
-            is_named = touches[-1].position == line.position
+            is_named = touches[-1].position == record.position
             if is_named:  # the command names the file
                 touches.pop()
             edits = [each.position for each in touches if each.edits]
@@ -189,7 +156,7 @@ class Edits(Fold):
             is_new = is_open and touches[0].action == "add" and edits[0] > self._committed
             if is_named or (is_open and not is_new):
                 touches.append(
-                    FileTouch(line.position, line.seq, turn_id, "update", undone_from=since)
+                    FileTouch(record.position, record.seq, turn_id, "update", undone_from=since)
                 )
 
 
@@ -209,14 +176,6 @@ def trail_of(touches: Sequence[FileTouch]) -> FileHistory:
             trail.take(where, each.touched, counts, each.seq)
             trail.commit()
     return trail
-
-
-def _printed(observed: Observation) -> tuple[str | None, str | None]:
-    """Return the text of a file that a call printed, and its hash if the text is complete."""
-    if isinstance(observed.item, CommandRun):
-        found = outcome_of(observed.item)
-        return found.printed, printed_whole(found)
-    return outcome_in(observed.texts).printed, answered_whole(observed.texts)
 
 
 def texts_of(

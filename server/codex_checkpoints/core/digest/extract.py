@@ -16,26 +16,13 @@ from attrs import evolve, frozen
 
 from codex_checkpoints.core.agents.codex import injected_text
 from codex_checkpoints.core.agents.codex.injected_text import without_payloads
-from codex_checkpoints.core.agents.codex.items import (
-    AgentWrote,
-    CommandRun,
-    GoalSet,
-    Item,
-    Outcome,
-    PlanTold,
-    ReviewTold,
-    ToolCall,
-    UserMessage,
-    outcome_in,
-    outcome_of_script,
-)
+from codex_checkpoints.core.agents.codex.items import Item, outcome_in, outcome_of_script
 from codex_checkpoints.core.agents.codex.own_messages import UNDO, is_ours
-from codex_checkpoints.core.agents.codex.parsing import item_of, turn_id_of, turn_named_by
+from codex_checkpoints.core.agents.codex.parsing import item_of, turn_id_of
 from codex_checkpoints.core.agents.codex.reader import NOTED, WORDS, Fold, Line
 from codex_checkpoints.core.agents.codex.turns import TASK_ENDS
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.checkpoint.runs import Run, runs_in
-from codex_checkpoints.core.checkpoint.state import Observation, State
+from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.digest.answers import TurnAnswers
 from codex_checkpoints.core.digest.calls import (
     CALLS,
@@ -55,7 +42,6 @@ from codex_checkpoints.core.digest.calls import (
     texts_handed_over,
 )
 from codex_checkpoints.core.digest.changes import Changes
-from codex_checkpoints.core.digest.file_touches import rewritten_by
 from codex_checkpoints.core.digest.outcomes import (
     seconds_of,
 )
@@ -69,6 +55,18 @@ from codex_checkpoints.core.digest.records import (
 )
 from codex_checkpoints.core.digest.replacements import Replacements
 from codex_checkpoints.core.digest.truncate import ends_of, label_of
+from codex_checkpoints.core.effects import Effects, Run
+from codex_checkpoints.core.events import (
+    AgentWrote,
+    CallEnded,
+    CommandRun,
+    GoalSet,
+    Outcome,
+    PlanTold,
+    ReviewTold,
+    ToolCall,
+    UserMessage,
+)
 from codex_checkpoints.core.fields import Json, load, object_of, renew, text_of, texts_of, words_of
 from codex_checkpoints.core.shell.script import BEGIN
 
@@ -106,13 +104,13 @@ class DigestExtract(Fold):
         """
         self._whole = whole or replay.state
         self._position = 0
-        self._state, self._reducer = replay.state, replay.reducer
+        self._state, self._deriver = replay.state, replay.deriver
+        self._known = replay.derivation
         self._session = session_id
         self._requests: deque[tuple[Utterance, bool]] = deque(maxlen=MOST)
         self._turns: dict[str | None, TurnAnswers] = {}
         self._newest: TurnAnswers | None = None
         self._changes = Changes()
-        self._rewritten = frozenset[str]()
         self._replaced = Replacements()
         self._quotes = Quotes()
         self._calls: dict[str, _Call] = {}
@@ -149,15 +147,14 @@ class DigestExtract(Fold):
 
     def take(self, line: Line) -> None:
         """Keep the content of a line."""
-        state = self._state
         self._position = line.position
-        if line.passed_over or not state.tells(line.seq):
+        if line.passed_over or not self._known.counts(line.seq):
             return
         payload, tag = line.payload, line.tag
         if tag in CALLS:
             self._call(payload, line)
-        elif isinstance(self._reducer.item, PlanTold):
-            self._told(self._reducer.item, line)
+        elif isinstance(self._deriver.item, PlanTold):
+            self._told(self._deriver.item, line)
         elif tag in OUTPUTS:
             self._output(payload, line)
         elif tag == "message" and line.inner == "assistant":
@@ -171,9 +168,10 @@ class DigestExtract(Fold):
         elif tag in TASK_ENDS:
             self._ended(payload, line)
         else:
-            self._told(self._reducer.item, line)
-        for each in state.observed:
-            self._observe(each, line)
+            self._told(self._deriver.item, line)
+        for each in self._deriver.events:
+            if isinstance(each, CallEnded):
+                self._ended_call(Effects(each), line)
 
     def gathered(self) -> DigestSource:
         """Return the kept records, without the rolled back turns."""
@@ -373,8 +371,6 @@ class DigestExtract(Fold):
         if action:
             text = " ".join(words_of(action.get("command")) or ()) or text
         item = item_of(line.kind, payload, bare=line.bare)
-        if (rewritten := rewritten_by(payload)) is not None:
-            self._rewritten = rewritten
         where = self._where(line, turn_id_of(payload))
         parts, script = [text], script_of(item)
         if isinstance(item, ToolCall) and item.is_script:
@@ -384,7 +380,7 @@ class DigestExtract(Fold):
         is_patch = BEGIN in text
         given = item.arguments if isinstance(item, ToolCall) else None
         folder = text_of(object_of(given).get("workdir"))
-        within = folder or self._state.turn_folder or ""
+        within = folder or self._known.folder or ""
         ran = "\0".join((name, within, script if script and parts == [text] else text))
         call = _Call("" if is_patch else label, about, _hash_of(ran), line.seq, folder)
         if name == "write_stdin":
@@ -462,31 +458,30 @@ class DigestExtract(Fold):
         self._quotes.without_patch(seq)
         self._changes.checks.refused(files, outcome, where, self._changes.edits)
 
-    def _observe(self, observed: Observation, line: Line) -> None:
+    def _ended_call(self, effects: Effects, line: Line) -> None:
         """Record the outcome of a call: the files that it changed, and how the command ended."""
-        item = observed.item
-        of_call = item.turn_id if isinstance(item, ToolCall) else None
-        where = self._where(line, of_call or turn_named_by(line.payload))
-        call = self._calls.get(item.call_id)
+        ended = effects.ended
+        where = self._where(line, ended.turn_id)
+        call = self._calls.get(ended.call.call_id)
         began = self._called_at if call is None else call.seq
         # The call holds the change; its answer only confirms it.
         at = where if call is None else evolve(where, seq=began)
-        self._changes.observe(observed, line, at, began, self._rewritten)
-        for run in self._runs_in(observed, line):
-            self._changes.ran(run, observed, where)
+        self._changes.observe(effects, at, began)
+        for run in self._runs_in(effects, line):
+            self._changes.ran(run, effects, where)
 
-    def _runs_in(self, observed: Observation, line: Line) -> tuple[Run, ...]:
+    def _runs_in(self, effects: Effects, line: Line) -> tuple[Run, ...]:
         """Return the commands whose end is reported."""
-        match observed.item:
+        match effects.ended.call:
             case ToolCall(name="write_stdin") as item:  # its time covers the last look only
                 call = self._running.get(str(object_of(item.arguments).get("session_id")))
-                is_over = call is not None and observed.outcome.failed is not None
-                return (Run(call.label, observed.outcome, call.folder),) if call and is_over else ()
+                is_over = call is not None and effects.outcome.failed is not None
+                return (Run(call.label, effects.outcome, call.folder),) if call and is_over else ()
             case CommandRun():
                 seconds = seconds_of(object_of(line.payload.get("item")) or line.payload, ())
             case _:
-                seconds = seconds_of({}, observed.texts)
-        return tuple(evolve(each, seconds=seconds) for each in runs_in(observed))
+                seconds = seconds_of({}, effects.ended.texts)
+        return tuple(evolve(each, seconds=seconds) for each in effects.runs)
 
 
 def _hash_of(text: str) -> str:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codex_checkpoints.core.agents.codex.tools import files_put_back
-from codex_checkpoints.core.checkpoint.runs import Run
-from codex_checkpoints.core.checkpoint.state import Observation, name_of
+from codex_checkpoints.core.effects import Effects, Run
 
 
-def folders_put_back(run: Run, observed: Observation) -> Iterator[str]:
+def folders_put_back(run: Run, effects: Effects) -> Iterator[str]:
     """Yield the uris that a command had git restore: a folder or a file, with a final `/`."""
     if "git" in run.script and not run.outcome.failed:
         for each in files_put_back(run.script, run.folder):
-            uri = name_of(each, observed.place)[0]
+            uri = effects.uri_of(each.name, each.folder)
             if uri is not None:
                 yield uri[:-1]
 

@@ -12,12 +12,8 @@ from typing import Final
 
 from attrs import Factory, define
 
-from codex_checkpoints.core.agents.codex.items import CommandRun, FilesChanged, ToolCall
-from codex_checkpoints.core.agents.codex.reader import Line
 from codex_checkpoints.core.checkpoint.redaction import redact
-from codex_checkpoints.core.fields import Json, list_of, load, object_of, text_of, texts_of
-from codex_checkpoints.core.shell import javascript
-from codex_checkpoints.core.shell.script import BEGIN
+from codex_checkpoints.core.fields import Json, load, object_of
 
 ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 """Escape sequences of terminals: colour, cursor, titles."""
@@ -187,7 +183,6 @@ _NAME = 60
 _NAMES = 16
 """The most names that one patch gives to a file."""
 
-_HEADER = re.compile(r"\*\*\* (?:Add|Update|Delete) File:(.*)")
 _DEFINITION = re.compile(
     r"\s*(?:export |default |pub(?:\([a-z]+\))? |public |private |protected |static |async "
     r"|abstract )*"
@@ -245,62 +240,3 @@ class PatchCounts:
             self.gone.pop(name, None)
             if len(self.names) < _NAMES:
                 self.names[name] = None
-
-
-def hunks_of(item: object, line: Line) -> dict[str, list[str]]:
-    """Return the rows of the hunks that a call has for each file, by the path in the call."""
-    found: dict[str, list[str]] = {}
-    if isinstance(item, FilesChanged):
-        payload = object_of(line.payload.get("item")) or line.payload
-        for path, each in object_of(payload.get("changes")).items():
-            change = object_of(each)
-            content = text_of(change.get("content")) or ""
-            sign = "-" if change.get("type") == "delete" else "+"
-            diff = text_of(change.get("unified_diff")) or "".join(
-                f"{sign}{row}\n" for row in content.splitlines()
-            )
-            begin = 0 if content else max(0, diff.find("@@"))  # the text before it is a heading
-            found[path] = diff[begin:].removesuffix("\n").split("\n") if diff else []
-    elif isinstance(item, ToolCall | CommandRun):
-        current: list[str] | None = None
-        text = _patches_of(item)
-        for row in text.split("\n"):
-            header = _HEADER.match(row)
-            if header is not None:
-                current = found.setdefault(header[1].strip(), [])
-            elif row.startswith("*** End Patch"):
-                current = None
-            elif current is not None and not row.startswith("***"):
-                current.append(row)
-    return found
-
-
-def contents_of(item: object, line: Line) -> dict[str, str]:
-    """Return the whole text of each file that an item or event adds or deletes, by its path."""
-    if not isinstance(item, FilesChanged):
-        return {}
-    payload = object_of(line.payload.get("item")) or line.payload
-    changes = object_of(payload.get("changes")).items()
-    contents = ((path, text_of(object_of(each).get("content"))) for path, each in changes)
-    return {path: content for path, content in contents if content is not None}
-
-
-def _patches_of(item: ToolCall | CommandRun) -> str:
-    """Return the patches of a call; of a code-mode script, only the literal ones."""
-    if isinstance(item, CommandRun):
-        return patch_in({"": list(item.argv)})
-    if not item.is_script:
-        return patch_in(item.arguments)
-    calls, _ = javascript.literal_calls(str(item.arguments))
-    return "\n".join(patch_in(each.argument) for each in calls)
-
-
-def patch_in(arguments: object) -> str:
-    """Return the argument of a call that holds a patch; empty without one."""
-    if isinstance(arguments, str):
-        return arguments
-    for each in object_of(arguments).values():
-        for text in texts_of(each) or [part for part in list_of(each) if isinstance(part, str)]:
-            if BEGIN in text:
-                return text
-    return ""

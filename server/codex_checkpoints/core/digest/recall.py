@@ -14,20 +14,7 @@ from typing import Literal
 from attrs import evolve, frozen
 
 from codex_checkpoints.core.agents.codex import injected_text
-from codex_checkpoints.core.agents.codex.items import (
-    UNKNOWN,
-    AgentWrote,
-    CommandRun,
-    FilesChanged,
-    GoalSet,
-    Outcome,
-    PlanTold,
-    TaskEnded,
-    ToolRan,
-    Trouble,
-    UserMessage,
-    outcome_in,
-)
+from codex_checkpoints.core.agents.codex.items import outcome_in
 from codex_checkpoints.core.agents.codex.own_messages import UNDO, is_ours
 from codex_checkpoints.core.agents.codex.reader import WORDS, Fold, Line
 from codex_checkpoints.core.agents.codex.turns import Turns
@@ -48,6 +35,19 @@ from codex_checkpoints.core.digest.extract import MOST
 from codex_checkpoints.core.digest.ignored_files import Ignoring
 from codex_checkpoints.core.digest.outcomes import plain
 from codex_checkpoints.core.digest.truncate import ends_of
+from codex_checkpoints.core.events import (
+    UNKNOWN,
+    AgentWrote,
+    CommandRun,
+    FilesChanged,
+    GoalSet,
+    Outcome,
+    PlanTold,
+    TaskEnded,
+    ToolRan,
+    Trouble,
+    UserMessage,
+)
 from codex_checkpoints.core.fields import Json, object_of, text_of, texts_of, words_of
 from codex_checkpoints.core.shell import posix
 
@@ -135,7 +135,8 @@ class Recall(Fold):
         scripts: bool = False,
     ) -> None:
         """Follow a replay that has read nothing yet."""
-        self._state, self._reducer = replay.state, replay.reducer
+        self._state, self._deriver = replay.state, replay.deriver
+        self._known = replay.derivation
         self._is_wanted, self._scripts = is_wanted, scripts
         self._is_named, self._part = is_named, part
         self._most, self._lines = most, 0
@@ -166,10 +167,9 @@ class Recall(Fold):
 
     def take(self, line: Line) -> None:
         """Keep a line that is accepted."""
-        state = self._state
         if line.kind == "compacted":
             self._compaction(line)
-        if line.passed_over or not state.tells(line.seq):
+        if line.passed_over or not self._known.counts(line.seq):
             return
         read = self._read(line)
         if not self._is_wanted(line):
@@ -235,7 +235,7 @@ class Recall(Fold):
                 self._secrets[call_id] = secrets
             kind = "patch" if "*** Begin Patch" in text else "call"
             yield _Said(kind, script if self._scripts else text, (call_id,), looks)
-        elif isinstance(self._reducer.item, PlanTold) and self._reducer.item.approved:
+        elif isinstance(self._deriver.item, PlanTold) and self._deriver.item.approved:
             yield from self._told(payload, line)
         elif tag in OUTPUTS:
             looks = call_id in self._looks
@@ -266,7 +266,7 @@ class Recall(Fold):
 
     def _told(self, payload: Json, line: Line) -> Iterator[_Said]:
         """Yield the other texts of an event or an item: requests, results, errors."""
-        match self._reducer.item:
+        match self._deriver.item:
             case UserMessage() as item if injected_text.is_by_person(item):
                 yield _Said("user", "\n".join(item.texts), (item.ref,))
             case GoalSet(objective=objective) if objective is not None:

@@ -13,13 +13,12 @@ from typing import Final
 
 from attrs import evolve, frozen
 
-from codex_checkpoints.core.agents.codex.items import Action
-from codex_checkpoints.core.agents.codex.reader import Fold, Line
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.digest.calls import CALLS
-from codex_checkpoints.core.digest.file_touches import Touched, rewritten_by, touched_in
 from codex_checkpoints.core.digest.ignored_files import Ignoring
 from codex_checkpoints.core.digest.recall import MOST_HITS, Entry, RecordKind, shown
+from codex_checkpoints.core.effects import Effects, Touched
+from codex_checkpoints.core.events import Action, CallEnded, Fold, Record
 
 
 def with_lines(entry: Entry, needle: Needle, ignored: Ignoring) -> Entry | None:
@@ -96,29 +95,26 @@ def _told(touched: Touched) -> str:
 class FileUses(Fold):
     """Collects the reads and changes of a file, one per turn."""
 
-    def __init__(self, replay: Replay, needle: Needle, wanted: Callable[[Line], bool]) -> None:
+    def __init__(self, replay: Replay, needle: Needle, wanted: Callable[[Record], bool]) -> None:
         """Follow a replay that has read nothing yet."""
         self._state, self._needle, self._wanted = replay.state, needle, wanted
-        self._rewritten = frozenset[str]()
         self.entries: dict[tuple[str | None, str], Entry] = {}
-        replay.folds.append(self)
+        replay.follow(self)
 
-    def take(self, line: Line) -> None:
-        """Collect the observations of a line."""
-        observed = self._state.observed
-        if line.tag in CALLS and (found := rewritten_by(line.payload)) is not None:
-            self._rewritten = found
-        if not observed or not self._wanted(line):
+    def take(self, record: Record) -> None:
+        """Collect the files of the calls that ended with a record."""
+        ended = [each for each in record.events if isinstance(each, CallEnded)]
+        if not ended or not self._wanted(record):
             return
-        turn = self._state.turns.at(line.named_turn)
+        turn = self._state.turns.at(record.turn_id)
         turn_id = None if turn is None else turn.turn_id
-        for one in observed:
-            for each in touched_in(one, self._rewritten):
+        for one in ended:
+            for each in Effects(one).files:
                 if self._is_meant(each.uri):
                     text = _told(each)
                     self.entries.pop((turn_id, text), None)
                     self.entries[turn_id, text] = Entry(
-                        line.seq, turn_id, "file", (), text, stamp=line.stamp
+                        record.seq, turn_id, "file", (), text, stamp=record.at
                     )
 
     def _is_meant(self, uri: str) -> bool:

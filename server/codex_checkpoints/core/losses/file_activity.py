@@ -1,7 +1,6 @@
 """Tracks the files and commands of each window: files read again, and commands that fail.
 
-The reducer decides the effects of each call.  Each observation is examined at once, because the
-output of a command is needed.
+Each call is examined at once, because the output of a command is needed.
 
 Files.  A read is one call that reads one file and does not fail.
 
@@ -30,12 +29,19 @@ import hashlib
 
 from attrs import Factory, define, evolve, frozen
 
-from codex_checkpoints.core.agents.codex.items import UNKNOWN, Action, Outcome, ToolCall
-from codex_checkpoints.core.agents.codex.reader import Fold, Line
 from codex_checkpoints.core.checkpoint.records import MAX_URI_CHARS, MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.redaction import value
-from codex_checkpoints.core.checkpoint.runs import runs_in
-from codex_checkpoints.core.checkpoint.state import Observation, State, name_of
+from codex_checkpoints.core.checkpoint.state import State
+from codex_checkpoints.core.effects import Effects
+from codex_checkpoints.core.events import (
+    UNKNOWN,
+    Action,
+    CallEnded,
+    Fold,
+    Outcome,
+    Record,
+    ToolCall,
+)
 from codex_checkpoints.core.fields import renew
 from codex_checkpoints.core.shell.commands import is_check
 
@@ -256,10 +262,11 @@ class FileActivity(Fold):
         """Follow a state; one followed before belongs to a session that this one continues."""
         self._state = state
 
-    def take(self, line: Line) -> None:  # noqa: ARG002 - the state has its result
-        """Take the observations of a line."""
-        for each in self._state.observed:
-            self._observe(each)
+    def take(self, record: Record) -> None:
+        """Take the calls that ended with a record."""
+        for event in record.events:
+            if isinstance(event, CallEnded):
+                self._ended(Effects(event), record.seq)
 
     def open_window(self) -> None:
         """Begin the next window."""
@@ -285,27 +292,23 @@ class FileActivity(Fold):
             if each.last.outcome.failed and each.window == self.window and each.text
         ]
 
-    def _observe(self, observed: Observation) -> None:
-        item = observed.item
-        is_cut = observed.shortened and isinstance(item, ToolCall)
-        outcome = UNKNOWN if is_cut else observed.outcome
-        ref = item.call_id if 0 < len(item.call_id) <= MAX_URI_CHARS else None
-        self._sort(observed, Run("", None, outcome, ref, observed.place[0]))
-
-    def _sort(self, observed: Observation, run: Run) -> None:
+    def _ended(self, effects: Effects, seq: int) -> None:
         """Add the effects of one call: changes and the command, and reads unless it failed."""
+        call = effects.ended.call
+        is_cut = effects.ended.shortened and isinstance(call, ToolCall)
+        outcome = UNKNOWN if is_cut else effects.outcome
+        ref = call.call_id if 0 < len(call.call_id) <= MAX_URI_CHARS else None
+        run = Run("", None, outcome, ref, seq)
         read: dict[str, str] = {}
-        for each in observed.seen():
-            uri = name_of(each, observed.place)[0] if each.kind == "file" else None
-            if uri is None or (each.action == "read" and each.only_if is not None):
-                continue
+        for each, uri in effects.named:
             if each.action == "read":
-                read[uri] = each.script or ""
+                if each.only_if is None:
+                    read[uri] = each.script or ""
             else:
                 change = LastChange(each.action, each.call_id or run.ref, run.seq)
                 self.forgotten += renew(self.changed, uri, change, MAX_CHANGED)
                 self._file(uri).renew(self.window)
-        for each in runs_in(observed):
+        for each in effects.runs:
             if run.outcome.failed is not None and is_check(each.script, failed=True):
                 self._run(evolve(run, script=each.script, folder=each.folder))
         if run.outcome.failed is not True:

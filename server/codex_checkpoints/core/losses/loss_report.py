@@ -29,12 +29,12 @@ from codex_checkpoints.core.agents.codex.history.rebuild import (
 )
 from codex_checkpoints.core.agents.codex.history.scan import Compaction, HistoryScan
 from codex_checkpoints.core.agents.codex.history.tokens import approximate_tokens
-from codex_checkpoints.core.agents.codex.items import RolledBack
 from codex_checkpoints.core.agents.codex.reader import Fold, Line
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import Task
 from codex_checkpoints.core.checkpoint.redaction import one_line, redact
 from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.events import RolledBack
 from codex_checkpoints.core.fields import is_list, is_object, text_of
 from codex_checkpoints.core.losses.file_activity import (
     MAX_LISTED,
@@ -184,8 +184,9 @@ class LossReport(Fold):
         self._updates = tuple(updates)
         self._watched = FileActivity() if source is None else source._watched  # noqa: SLF001 - of the same class
         self._watched.follow(self.replay.state)
-        # The replay's own fold comes after this one: the state before the line is compared.
-        self.replay.folds += [self.replay.folds.pop(0), self._watched]
+        # The state is derived after this fold: the state before the line is compared.
+        self.replay.folds.append(self.replay.folds.pop(0))
+        self.replay.follow(self._watched)
         self._missed: list[tuple[Compaction, CompactionLoss]] = []
         self._readings: list[Readings] = []
         self._prompts: list[Item] = []

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from codex_checkpoints.core.agents.codex.reader import Fold, Line
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.digest.calls import CALLS
-from codex_checkpoints.core.digest.file_touches import rewritten_by, touched_in
 from codex_checkpoints.core.digest.ignored_files import Ignoring
 from codex_checkpoints.core.digest.recall import Entry, Recall, says_more, shown
 from codex_checkpoints.core.digest.search import kind_of
+from codex_checkpoints.core.effects import Effects
+from codex_checkpoints.core.events import CallEnded, Fold, Record
 from codex_checkpoints.core.portable.said import LONGEST_TEXT, SAID_KINDS, Said
 
 _CHUNK = 1 << 16
@@ -58,9 +57,9 @@ class SaidReader:
             said = Said(entry.seq, None, entry.turn_id, kind_of(entry), entry.stamp, text)
             self._take(said, entry.in_history)
 
-    def _path(self, line: Line, turn_id: str | None, path: str) -> None:
+    def _path(self, record: Record, turn_id: str | None, path: str) -> None:
         if not self._ignored.path(path):
-            said = Said(line.seq, None, turn_id, "file", line.stamp, _clean(path))
+            said = Said(record.seq, None, turn_id, "file", record.at, _clean(path))
             self._take(said, False)  # noqa: FBT003 - never a copy
 
 
@@ -87,25 +86,23 @@ def _clean(text: str) -> str:
 class _Paths(Fold):
     """Gives the paths of the files that a turn read or changed, each once in a turn."""
 
-    def __init__(self, replay: Replay, take: Callable[[Line, str | None, str], None]) -> None:
+    def __init__(self, replay: Replay, take: Callable[[Record, str | None, str], None]) -> None:
         self._state, self._take = replay.state, take
-        self._rewritten = frozenset[str]()
         self._turn_id: str | None = None
         self._known = set[str]()
-        replay.folds.append(self)
+        replay.follow(self)
 
-    def take(self, line: Line) -> None:
-        if line.tag in CALLS and (found := rewritten_by(line.payload)) is not None:
-            self._rewritten = found
-        if not self._state.observed:
+    def take(self, record: Record) -> None:
+        ended = [each for each in record.events if isinstance(each, CallEnded)]
+        if not ended:
             return
-        turn = self._state.turns.at(line.named_turn)
+        turn = self._state.turns.at(record.turn_id)
         turn_id = None if turn is None else turn.turn_id
         if turn_id != self._turn_id:
             self._turn_id = turn_id
             self._known.clear()
-        for one in self._state.observed:
-            for each in touched_in(one, self._rewritten):
+        for one in ended:
+            for each in Effects(one).files:
                 if each.uri not in self._known:
                     self._known.add(each.uri)
-                    self._take(line, turn_id, each.uri)
+                    self._take(record, turn_id, each.uri)

@@ -13,7 +13,6 @@ from typing import Literal
 
 from attrs import frozen
 
-from codex_checkpoints.core.agents.codex.items import Seen, TaskEnded, TaskStarted, TurnContext
 from codex_checkpoints.core.agents.codex.reader import Fold, Line
 from codex_checkpoints.core.agents.codex.turns import Turn
 from codex_checkpoints.core.checkpoint.records import (
@@ -26,9 +25,10 @@ from codex_checkpoints.core.checkpoint.records import (
 )
 from codex_checkpoints.core.checkpoint.redaction import value
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.checkpoint.state import Observation, TurnPlace, name_of
+from codex_checkpoints.core.effects import Effects
+from codex_checkpoints.core.events import CallEnded, Seen, TaskEnded, TaskStarted, TurnContext
 from codex_checkpoints.core.fields import Json, object_of, renew, text_of
-from codex_checkpoints.core.paths import encoded, uri_of
+from codex_checkpoints.core.paths import encoded
 from codex_checkpoints.core.shell import script
 
 MAX_SPANS = 64
@@ -47,24 +47,20 @@ class Span:
     end: int
 
 
-def _spans(uri: str, seen: Seen, place: TurnPlace) -> Iterator[Span]:
+def _spans(uri: str, seen: Seen, effects: Effects) -> Iterator[Span]:
     """Yield the lines that a command read of a file, if its text has the first and the last.
 
     The text is read even where Codex itself lists the files: its list has no lines.
     """
     if seen.script is None:
         return
-    _, turn_folder, base = place
     reading = script.read_script(seen.script)
     for read in reading.reads:
         if read.start is None or read.end is None:
             continue
         # The folder that a script changes to precedes the name, or is in the call.
         names = {read.path, f"{reading.folder}/{read.path}" if reading.folder else read.path}
-        named = (
-            uri_of(name, folder=seen.folder, turn_folder=turn_folder, base=base) for name in names
-        )
-        if any(found is not None and found.uri == uri for found in named):
+        if any(effects.uri_of(name, seen.folder) == uri for name in names):
             yield Span(uri, read.start, read.end)
 
 
@@ -135,17 +131,17 @@ class Trace(Fold):
             frozenset(self._deleted),
         )
 
-    def _observe(self, observed: Observation) -> None:
-        place, moves = observed.place, False
-        for each in observed.seen():
+    def _ended(self, effects: Effects) -> None:
+        moves = False
+        for each in effects.seen:
             moves = each.action == "move" and not moves  # a move has two files: from and to
-            uri = name_of(each, place)[0] if each.kind == "file" else None
+            uri = effects.uri_of(each.name, each.folder) if each.is_file else None
             if uri is None:
                 continue
             renew(self._sent if each.action == "read" else self._touched, uri, None, _FILES)
             if each.call_id:
                 renew(self._patches, each.call_id[:MAX_URI_CHARS], None, _PATCHES)
-            for span in _spans(uri, each, place):
+            for span in _spans(uri, each, effects):
                 renew(self._spans, span, None, MAX_SPANS)
             self._deleted.pop(uri, None)
             if moves or each.action == "delete":
@@ -157,13 +153,15 @@ class Trace(Fold):
 
     def take(self, line: Line) -> None:
         """Note observations, modes, messages and ends of turns."""
-        if line.seq < self.replay.state.own_from:
+        derivation, deriver = self.replay.derivation, self.replay.deriver
+        if line.seq < derivation.own_from:
             return
-        for each in self.replay.state.observed:
-            self._observe(each)
-        match self.replay.reducer.item:
+        for each in deriver.events:
+            if isinstance(each, CallEnded):
+                self._ended(Effects(each))
+        match deriver.item:
             case TaskStarted(turn_id=turn_id):
-                if self.replay.state.tells(line.seq):
+                if derivation.counts(line.seq):
                     mode = text_of(line.payload.get("collaboration_mode_kind"))
                     self._mode(line, turn_id, mode)
             case TaskEnded():

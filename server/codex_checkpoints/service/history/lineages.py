@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 
 from attrs import evolve, frozen
 
-from codex_checkpoints.core.agents.codex.items import SessionMeta
 from codex_checkpoints.core.agents.codex.parsing import head_of
 from codex_checkpoints.core.compaction.records import Installed
+from codex_checkpoints.core.events import SessionMeta
 from codex_checkpoints.core.portable.pack_import import links_of
 from codex_checkpoints.core.restore.lineage import (
     Cut,

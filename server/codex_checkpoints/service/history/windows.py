@@ -84,7 +84,7 @@ def opened_by_us(sessions: Sessions, row: Row) -> dict[str | None, WindowOrigin]
 
 def timeline_in(replay: Replay) -> Timeline:
     """Return the timeline that follows a replay."""
-    return next(fold for fold in replay.folds if isinstance(fold, Timeline))
+    return next(fold for fold in replay.followers if isinstance(fold, Timeline))
 
 
 def _save_timeline(replay: Replay) -> object | None:

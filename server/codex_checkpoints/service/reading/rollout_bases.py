@@ -10,9 +10,9 @@ from itertools import islice, zip_longest
 
 from attrs import evolve, frozen
 
-from codex_checkpoints.core.agents.codex.items import SessionMeta
 from codex_checkpoints.core.agents.codex.parsing import head_of
 from codex_checkpoints.core.checkpoint.memory import Update
+from codex_checkpoints.core.events import SessionMeta
 from codex_checkpoints.core.fields import load, object_of
 from codex_checkpoints.service.reading.session_file import (
     CopiedLines,

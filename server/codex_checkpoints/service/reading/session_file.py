@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator
 
 from attrs import Factory, asdict, define, frozen
 
-from codex_checkpoints.core.agents.codex.items import HistoryBase, SessionMeta
 from codex_checkpoints.core.agents.codex.parsing import BOM, head_of
 from codex_checkpoints.core.agents.codex.reader import is_whole
 from codex_checkpoints.core.agents.codex.turns import Turn
 from codex_checkpoints.core.checkpoint.replay import LONGEST_TAIL, Replay
 from codex_checkpoints.core.checkpoint.state import Seeds, State, no_seed
 from codex_checkpoints.core.converters import states
+from codex_checkpoints.core.events import HistoryBase, SessionMeta
 from codex_checkpoints.core.fields import is_object, load
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.storage.contract import (
@@ -461,5 +461,4 @@ def has_ended(turn: Turn, state: State) -> bool:
     if turn.ended is not None or turn.in_task:
         return turn.ended is not None
     # Without task events: when another follows, or when it was answered and no call is running.
-    answered = state.ends_with_answer and not state.calls.waiting
-    return turn is not state.turns.turns[-1] or answered
+    return turn is not state.turns.turns[-1] or state.ends_with_answer

@@ -14,10 +14,10 @@ from functools import cached_property, partial
 
 from attrs import evolve, frozen
 
-from codex_checkpoints.core.agents.codex.items import SessionMeta
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import Seeds, no_seed
 from codex_checkpoints.core.checkpoint.tail_summary import Cut, TailSummary, glance
+from codex_checkpoints.core.events import SessionMeta
 from codex_checkpoints.service.progress import ProgressReader
 from codex_checkpoints.service.reading.derived_cache import DerivedCache
 from codex_checkpoints.service.reading.reader_pool import FEW_READERS, ReaderPool

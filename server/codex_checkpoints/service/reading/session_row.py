@@ -11,11 +11,11 @@ from typing import Any
 import orjson
 
 from codex_checkpoints.codex import SCRATCH
-from codex_checkpoints.core.agents.codex.items import SessionMeta, Tokens
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.redaction import value
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.tail_summary import TailSummary
+from codex_checkpoints.core.events import SessionMeta, Tokens
 from codex_checkpoints.service.reading.session_file import (
     SessionFile,
     is_between_turns,

@@ -15,11 +15,11 @@ from itertools import islice
 
 from attrs import Factory, define, frozen
 
-from codex_checkpoints.core.agents.codex.items import HistoryBase
 from codex_checkpoints.core.agents.codex.parsing import head_of
 from codex_checkpoints.core.agents.codex.turns import Turn
 from codex_checkpoints.core.checkpoint.redaction import MARK, SCANNED, secrets
 from codex_checkpoints.core.compaction.records import Range
+from codex_checkpoints.core.events import HistoryBase
 from codex_checkpoints.core.fields import digest_of, is_object, load, object_of, text_of
 from codex_checkpoints.core.restore.markers import Pin
 from codex_checkpoints.core.restore.pack import Pinned, Unseen

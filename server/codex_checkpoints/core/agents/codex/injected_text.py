@@ -12,8 +12,8 @@ from hashlib import sha256
 
 from attrs import frozen
 
-from codex_checkpoints.core.agents.codex.items import UserMessage
 from codex_checkpoints.core.agents.codex.own_messages import is_ours
+from codex_checkpoints.core.events import UserMessage
 
 _OPENER = re.compile(
     r"""

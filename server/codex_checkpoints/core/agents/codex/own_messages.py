@@ -1,7 +1,8 @@
 """Recognises the texts and records that we write into sessions."""
 
 import re
-from typing import Literal
+
+from codex_checkpoints.core.events import Opener
 
 HOW_TO_LINE = "[HOW TO USE SESSION_CHECKPOINT v1]"
 CHECKPOINT_LINE = "[SESSION_CHECKPOINT v1]"
@@ -19,9 +20,6 @@ UNDO = "undo"
 
 Codex ignores it; it comes first, so that it is visible even in a line that is not read in full.
 """
-
-Opener = Literal["compaction", "undo", "restore"]
-"""The kind of a `compacted` record, which opens a window in any case."""
 
 _SPACE = re.compile(r"\s*+")
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from codex_checkpoints.core import events
 from codex_checkpoints.core.agents.codex import items
 from codex_checkpoints.core.agents.codex.sources import source_in
 from codex_checkpoints.core.fields import (
@@ -49,7 +50,7 @@ def _message(payload: Json) -> items.Item:
     role = payload.get("role")
     if role == "user":
         texts, pictured = texts_of(payload.get("content")), _has_picture(payload.get("content"))
-        return items.UserMessage(
+        return events.UserMessage(
             texts, in_history=True, turn_id=turn_id_of(payload), pictured=pictured
         )
     return "answered" if role == "assistant" else "told"
@@ -83,7 +84,7 @@ def _call(payload: Json, arguments: object) -> items.Item:
     if call_id is None or name is None:
         return "unknown"
     namespace = text_of(payload.get("namespace"))
-    return items.ToolCall(call_id, name, namespace, arguments, turn_id_of(payload))
+    return events.ToolCall(call_id, name, namespace, arguments, turn_id_of(payload))
 
 
 def _local_shell_call(payload: Json) -> items.Item:
@@ -92,7 +93,7 @@ def _local_shell_call(payload: Json) -> items.Item:
     if call_id is None:
         return "unknown"
     arguments = {"command": action.get("command"), "workdir": action.get("working_directory")}
-    return items.ToolCall(call_id, "local_shell", None, arguments, turn_id_of(payload))
+    return events.ToolCall(call_id, "local_shell", None, arguments, turn_id_of(payload))
 
 
 def _output(payload: Json) -> items.Item:
@@ -109,7 +110,7 @@ def _handed_over(payload: Json) -> items.Item:
     """Return text that Codex gives the model as the output of a call that it never made."""
     name = text_of(payload.get("name"))
     if name == APPROVED_PLAN:
-        return items.PlanTold("\n".join(texts_of(payload.get("output"))), approved=True)
+        return events.PlanTold("\n".join(texts_of(payload.get("output"))), approved=True)
     return "unknown" if name is None else "told"
 
 
@@ -133,7 +134,7 @@ def _agent_wrote(payload: Json) -> items.Item:
     sealed = any(part.get("type") == "encrypted_content" for part in parts)
     words = None if sealed and not body.strip() else body.strip()
     ref, turn_id = text_of(payload.get("id")), turn_id_of(payload)
-    return items.AgentWrote(author, recipient, form[1] if form else "", words, ref, turn_id)
+    return events.AgentWrote(author, recipient, form[1] if form else "", words, ref, turn_id)
 
 
 APPROVED_PLAN = "proposed_plan"
@@ -167,17 +168,17 @@ def _task_started(payload: Json) -> items.Item:
     by = object_of(payload.get("turn_attribution"))
     parent = text_of(by.get("parent_turn_id")) or text_of(payload.get("parent_turn_id"))
     for_goal = by["turn_trigger"] == "goal" if "turn_trigger" in by else None
-    return items.TaskStarted(text_of(payload.get("turn_id")), window, parent, for_goal)
+    return events.TaskStarted(text_of(payload.get("turn_id")), window, parent, for_goal)
 
 
 def _task_ended(payload: Json, *, aborted: bool = False) -> items.Item:
     answered = bool((text_of(payload.get("last_agent_message")) or "").strip())
     error = payload.get("error")
     trouble = None if aborted or error is None else _trouble(error)
-    return items.TaskEnded(text_of(payload.get("turn_id")), aborted, answered, trouble)
+    return events.TaskEnded(text_of(payload.get("turn_id")), aborted, answered, trouble)
 
 
-def _trouble(error: object) -> items.Trouble:
+def _trouble(error: object) -> events.Trouble:
     """Return an error of Codex, in its plainest words."""
     fields = object_of(error)
     info = fields.get("codex_error_info")
@@ -185,7 +186,7 @@ def _trouble(error: object) -> items.Trouble:
     words = text_of(error) or text_of(fields.get("message")) or name
     text = _innermost(words)
     is_limit = name == "usage_limit_exceeded" or "usage limit" in text.lower()
-    return items.Trouble(text, is_limit)
+    return events.Trouble(text, is_limit)
 
 
 def _innermost(message: str) -> str:
@@ -209,21 +210,21 @@ def _goal_updated(payload: Json) -> items.Item:
     return goal_in(payload, thread_id) or "quiet"
 
 
-def goal_in(value: Json, thread_id: str | None = None) -> items.GoalSet | None:
+def goal_in(value: Json, thread_id: str | None = None) -> events.GoalSet | None:
     """Return the goal that an event or the output of a goal tool reports."""
     goal = object_of(value.get("goal"))
     objective = text_of(goal.get("objective"))
     if objective is None:
         return None
     status = text_of(goal.get("status")) or "active"
-    return items.GoalSet(objective, status, text_of(goal.get("threadId")) or thread_id)
+    return events.GoalSet(objective, status, text_of(goal.get("threadId")) or thread_id)
 
 
 def _review_began(value: Json, turn_id: str | None = None) -> items.Item:
     asked = object_of(value.get("target"))
     hint = text_of(value.get("user_facing_hint")) or text_of(asked.get("instructions"))
     target = hint or text_of(asked.get("type")) or "changes"
-    return items.ReviewTold(f"Review: {target}", ended=False, turn_id=turn_id)
+    return events.ReviewTold(f"Review: {target}", ended=False, turn_id=turn_id)
 
 
 def _review_ended(value: Json, turn_id: str | None = None) -> items.Item:
@@ -237,7 +238,7 @@ def _review_ended(value: Json, turn_id: str | None = None) -> items.Item:
         at = f" ({where}:{span.get('start')})" if where else ""
         lines.append(f"- {text_of(finding.get('title')) or ''}{at}")
         lines.append(text_of(finding.get("body")))
-    return items.ReviewTold("\n".join(line for line in lines if line), ended=True, turn_id=turn_id)
+    return events.ReviewTold("\n".join(line for line in lines if line), ended=True, turn_id=turn_id)
 
 
 def _user_message(payload: Json) -> items.Item:
@@ -246,7 +247,7 @@ def _user_message(payload: Json) -> items.Item:
         return "quiet"
     message = text_of(payload.get("message"))
     pictured = any(list_of(payload.get(key)) for key in ("images", "local_images"))
-    return items.UserMessage(() if message is None else (message,), pictured=pictured)
+    return events.UserMessage(() if message is None else (message,), pictured=pictured)
 
 
 def _token_count(payload: Json) -> items.Item:
@@ -255,10 +256,10 @@ def _token_count(payload: Json) -> items.Item:
     total = whole_of(last.get("total_tokens"))
     resets_at = _resets_at(object_of(payload.get("rate_limits")))
     if total is None:
-        return "quiet" if resets_at is None else items.Limits(resets_at)
+        return "quiet" if resets_at is None else events.Limits(resets_at)
     window = whole_of(info.get("model_context_window"))
     read = whole_of(last.get("input_tokens"))
-    return items.Tokens(total, read, window, resets_at=resets_at)
+    return events.Tokens(total, read, window, resets_at=resets_at)
 
 
 def _resets_at(limits: Json) -> int | None:
@@ -279,7 +280,7 @@ def _thread_settings(payload: Json) -> items.Item:
     settings = object_of(payload.get("thread_settings"))
     # Only `turn_context` sets the folder of a turn.
     model, folder = text_of(settings.get("model")), text_of(settings.get("cwd"))
-    return items.TurnContext(None, None, model, folder or None)
+    return events.TurnContext(None, None, model, folder or None)
 
 
 def _patch_end(payload: Json) -> items.Item:
@@ -295,7 +296,7 @@ def _mcp_end(payload: Json) -> items.Item:
         return "unknown"
     texts = texts_of(object_of(result.get("Ok")).get("content"))
     server, paths = text_of(invocation.get("server")), paths_in(invocation.get("arguments"))
-    return items.ToolRan(call_id, server, tool, texts, ran=True, paths=paths)
+    return events.ToolRan(call_id, server, tool, texts, ran=True, paths=paths)
 
 
 def _item_completed(payload: Json) -> items.Item:
@@ -318,11 +319,13 @@ EVENTS: Makers = {
     "task_complete": _task_ended,
     "turn_complete": _task_ended,
     "turn_aborted": partial(_task_ended, aborted=True),
-    "thread_rolled_back": lambda payload: items.RolledBack(whole_of(payload.get("num_turns")) or 0),
+    "thread_rolled_back": lambda payload: events.RolledBack(
+        whole_of(payload.get("num_turns")) or 0
+    ),
     "user_message": _user_message,
     "token_count": _token_count,
     "thread_settings_applied": _thread_settings,
-    "thread_name_updated": lambda payload: items.ThreadNamed(
+    "thread_name_updated": lambda payload: events.ThreadNamed(
         text_of(payload.get("thread_name")) or text_of(payload.get("name"))
     ),
     "patch_apply_end": _patch_end,
@@ -331,7 +334,7 @@ EVENTS: Makers = {
     "view_image_tool_call": lambda payload: _file_viewed("call_id", payload),
     "item_completed": _item_completed,
     "thread_goal_updated": _goal_updated,
-    "thread_goal_cleared": lambda payload: items.GoalSet(
+    "thread_goal_cleared": lambda payload: events.GoalSet(
         None, "cleared", text_of(payload.get("threadId")) or text_of(payload.get("thread_id"))
     ),
     "error": _trouble,
@@ -347,11 +350,11 @@ EVENTS: Makers = {
 """By type of an event."""
 
 
-def _typed_message(item: Json, turn_id: str | None = None) -> items.UserMessage:
+def _typed_message(item: Json, turn_id: str | None = None) -> events.UserMessage:
     parts = [part for part in list_of(item.get("content")) if object_of(part).get("type") == "text"]
     ref = text_of(item.get("id")) or None
     pictured = _has_picture(item.get("content"))
-    return items.UserMessage(texts_of(parts), ref=ref, turn_id=turn_id, pictured=pictured)
+    return events.UserMessage(texts_of(parts), ref=ref, turn_id=turn_id, pictured=pictured)
 
 
 def _command_run(id_key: str, value: Json) -> items.Item:
@@ -361,7 +364,7 @@ def _command_run(id_key: str, value: Json) -> items.Item:
     if call_id is None or words is None:
         return "unknown"
     exit_code = value.get("exit_code")
-    return items.CommandRun(
+    return events.CommandRun(
         call_id,
         tuple(words),
         text_of(value.get("cwd")),
@@ -382,25 +385,28 @@ def _parsed_command(value: object) -> tuple[tuple[str, str | None], ...] | None:
     )
 
 
-def _file_change(item: Json) -> items.FilesChanged:
+def _file_change(item: Json) -> events.FilesChanged:
     done = absent_or(item.get("status"), "completed")
     return _files_changed(text_of(item.get("id")), item, done=done)
 
 
-def _files_changed(call_id: str | None, value: Json, *, done: bool) -> items.FilesChanged:
+def _files_changed(call_id: str | None, value: Json, *, done: bool) -> events.FilesChanged:
     changes: list[PatchedFile] = []
     # By path: two spellings of one file must not depend on the order of the keys.
     for path, each in sorted(object_of(value.get("changes")).items()):
         change = object_of(each)
         kind, move_to = text_of(change.get("type")), text_of(change.get("move_path"))
-        added = content_hash(text_of(change.get("content"))) if kind == "add" else None
-        changes.append(PatchedFile(path, kind or "update", move_to, added=added))
-    return items.FilesChanged(call_id or "", tuple(changes), done)
+        diff, content = text_of(change.get("unified_diff")), text_of(change.get("content"))
+        added = content_hash(content) if kind == "add" else None
+        changes.append(
+            PatchedFile(path, kind or "update", move_to, added=added, diff=diff, content=content)
+        )
+    return events.FilesChanged(call_id or "", tuple(changes), done)
 
 
 def _file_viewed(id_key: str, value: Json) -> items.Item:
     call_id, path = text_of(value.get(id_key)), text_of(value.get("path"))
-    return "unknown" if path is None else items.FileViewed(call_id or "", path)
+    return "unknown" if path is None else events.FileViewed(call_id or "", path)
 
 
 def _tool_ran(item: Json) -> items.Item:
@@ -412,12 +418,12 @@ def _tool_ran(item: Json) -> items.Item:
     texts = texts_of(content) or texts_of(item.get("content_items")) or texts_of(item.get("output"))
     ran = text_of(item.get("status")) not in {"declined", "inProgress", "in_progress"}
     paths = paths_in(item.get("arguments"))
-    return items.ToolRan(call_id, text_of(item.get("server")), tool, texts, ran, paths)
+    return events.ToolRan(call_id, text_of(item.get("server")), tool, texts, ran, paths)
 
 
 def _plan_proposed(item: Json) -> items.Item:
     text = text_of(item.get("text"))
-    return "quiet" if text is None else items.PlanTold(text)
+    return "quiet" if text is None else events.PlanTold(text)
 
 
 ITEMS: Makers = {
@@ -468,16 +474,16 @@ def item_of(kind: str, payload: Json, *, bare: bool) -> items.Item:
         return _made(LINES, kind, payload)
     if kind == "session_meta":
         stamp = text_of(payload.get("timestamp"))
-        return items.SessionMeta(text_of(payload.get("id")), bare=True, timestamp=stamp)
+        return events.SessionMeta(text_of(payload.get("id")), bare=True, timestamp=stamp)
     is_empty = payload.get("type") is None and "record_type" in payload
     return "quiet" if is_empty else "unknown"
 
 
-def head_of(raw: bytes) -> items.SessionMeta | None:
+def head_of(raw: bytes) -> events.SessionMeta | None:
     """Return the head in the first line of a file, None if that line is not a head."""
     kind, payload, bare = record_of(object_of(load(raw.removeprefix(BOM))), first=True)
     item = item_of(kind, payload, bare=bare)
-    return item if isinstance(item, items.SessionMeta) else None
+    return item if isinstance(item, events.SessionMeta) else None
 
 
 def signal_of(kind: str | None, tag: str | None, inner: str | None) -> items.Signal:
@@ -506,7 +512,7 @@ def _session_meta(payload: Json) -> items.Item:
     spawn = object_of(subagent.get("thread_spawn"))
     parent = text_of(payload.get("parent_thread_id")) or text_of(spawn.get("parent_thread_id"))
     source = source_in(payload)
-    return items.SessionMeta(
+    return events.SessionMeta(
         session_id=text_of(payload.get("id")),
         cwd=text_of(payload.get("cwd")),
         cli_version=text_of(payload.get("cli_version")),
@@ -544,17 +550,17 @@ def _git(git: object) -> tuple[str | None, str | None, str | None] | None:
     )
 
 
-def _base(base: Json) -> items.HistoryBase | None:
+def _base(base: Json) -> events.HistoryBase | None:
     rollout_id = text_of(base.get("thread_id"))
     if rollout_id is None:
         return None
     end_ordinal = whole_of(base.get("end_ordinal_exclusive"))
-    return items.HistoryBase(rollout_id, end_ordinal, whole_of(base.get("end_byte_offset")))
+    return events.HistoryBase(rollout_id, end_ordinal, whole_of(base.get("end_byte_offset")))
 
 
 LINES: Makers = {
     "session_meta": _session_meta,
-    "turn_context": lambda payload: items.TurnContext(
+    "turn_context": lambda payload: events.TurnContext(
         text_of(payload.get("turn_id")),
         text_of(payload.get("cwd")),
         text_of(payload.get("model")),

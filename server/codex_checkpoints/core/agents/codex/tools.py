@@ -12,7 +12,8 @@ from typing import Final
 
 from attrs import evolve, frozen
 
-from codex_checkpoints.core.agents.codex.items import (
+from codex_checkpoints.core.agents.codex.items import outcome_in, outcome_of, outcome_of_script
+from codex_checkpoints.core.events import (
     MCP,
     SHELLS,
     UNKNOWN,
@@ -22,14 +23,11 @@ from codex_checkpoints.core.agents.codex.items import (
     FileViewed,
     Outcome,
     Seen,
+    Steps,
     ToolCall,
     ToolRan,
     ToolResult,
-    outcome_in,
-    outcome_of,
-    outcome_of_script,
 )
-from codex_checkpoints.core.agents.codex.turns import Steps
 from codex_checkpoints.core.fields import is_list, object_of, paths_in, text_of, words_of
 from codex_checkpoints.core.patches import PatchedFile
 from codex_checkpoints.core.shell import javascript, posix

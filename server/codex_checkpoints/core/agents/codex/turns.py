@@ -20,6 +20,7 @@ from codex_checkpoints.core.agents.codex.requests import (
     implements_plan,
     joined,
 )
+from codex_checkpoints.core.events import Steps
 
 Ended = Literal["answered", "aborted", "failed", "open"]
 """How a turn ended."""
@@ -39,9 +40,6 @@ TASK_ENDS: Final = frozenset({"task_complete", "turn_complete"})
 
 NO_REASON: Final = "no answer, and Codex recorded no reason"
 """The reason of a turn that ended without an answer and without an error."""
-
-Steps = tuple[tuple[str, bool], ...]
-"""The steps of a plan in order: text, and whether it is done."""
 
 
 @define

@@ -59,9 +59,8 @@ from codex_checkpoints.core.agents.codex.history.scan import (
     first_said,
 )
 from codex_checkpoints.core.agents.codex.history.windows import Chain, begun
-from codex_checkpoints.core.agents.codex.items import RolledBack, TaskEnded, TaskStarted, Tokens
-from codex_checkpoints.core.agents.codex.own_messages import Opener
 from codex_checkpoints.core.agents.codex.reader import NOTED, WHOLE, Line, Reader
+from codex_checkpoints.core.events import Opener, RolledBack, TaskEnded, TaskStarted, Tokens
 from codex_checkpoints.core.fields import NOTHING, Json, object_of, text_of, whole_of
 
 

@@ -23,9 +23,9 @@ from codex_checkpoints.core.agents.codex.history.items import (
     texts,
 )
 from codex_checkpoints.core.agents.codex.injected_text import has_summary_prefix
-from codex_checkpoints.core.agents.codex.items import RolledBack, TaskEnded, TaskStarted, Tokens
-from codex_checkpoints.core.agents.codex.own_messages import Opener, is_ours, opener_of
+from codex_checkpoints.core.agents.codex.own_messages import is_ours, opener_of
 from codex_checkpoints.core.agents.codex.reader import NOTED, WHOLE, Line, LinePlace, Reader
+from codex_checkpoints.core.events import Opener, RolledBack, TaskEnded, TaskStarted, Tokens
 from codex_checkpoints.core.fields import (
     Json,
     first_window,

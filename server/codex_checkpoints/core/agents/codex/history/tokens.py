@@ -15,7 +15,7 @@ import orjson
 from attrs import evolve, frozen
 
 from codex_checkpoints.core.agents.codex.history.items import Item
-from codex_checkpoints.core.agents.codex.items import Tokens
+from codex_checkpoints.core.events import Tokens
 from codex_checkpoints.core.fields import is_list, object_of, text_of
 
 Source = Literal["reported", "estimated"]
