@@ -27,8 +27,9 @@ def in_our_text(text: str, ref: str) -> Recovered:
     task = next((value(line, MAX_VALUE_CHARS) for line in _lines(text, "[TASK]")), "")
     found = [match for line in _lines(text, "[PLAN]") if (match := _STEP.fullmatch(line))]
     steps = tuple(Step(match[3], value(match[2], MAX_VALUE_CHARS)) for match in found)
+    # A reader with an unfinished last line copies its state, and the default mapping has no copy.
     plan = Plan(steps, {match[3]: match[1] == "x" for match in found}, evidence)
-    return Recovered(Task(task, evidence) if task else None, plan if steps else Plan())
+    return Recovered(Task(task, evidence) if task else None, plan if steps else Plan(done={}))
 
 
 def _lines(text: str, heading: str) -> list[str]:
