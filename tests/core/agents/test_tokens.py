@@ -65,7 +65,7 @@ COMPACTED = (tokens(200_000), compacted("m", [KEPT]))
         ((), 20, "estimated", None),
     ],
 )
-def test_the_last_report_counts_and_else_the_history_is_estimated(
+def test_last_report_counts_and_otherwise_the_history_is_estimated(
     steps: tuple[Step, ...], count: int, source: str, window: int | None
 ):
     found = history(rollout(session(), turn(user("a"), *steps))).context
@@ -74,14 +74,14 @@ def test_the_last_report_counts_and_else_the_history_is_estimated(
     assert not found.flagged
 
 
-def test_without_a_report_the_history_alone_is_in_use():
+def test_without_a_report_only_the_history_counts_as_in_use():
     found = history(rollout(session(base_instructions={"text": "x" * 41}), turn(user("a"))))
 
     assert found.context == Context(20, "estimated", False, None, 20, Calibration())
     assert found.context.beside is None
 
 
-def test_more_than_the_window_holds_is_flagged():
+def test_more_tokens_than_the_window_holds_are_flagged():
     usage, known = Tokens(total=300_000, input=299_000, window=258_400), Calibration(2)
 
     assert context(usage, 5, known, stale=False).flagged
@@ -121,7 +121,7 @@ def test_more_than_the_window_holds_is_flagged():
         ([TokenReport(2_000, 900, is_estimate=True), TokenReport(2_100, 9_000)], 6_900, 1000),
     ],
 )
-def test_reports_of_a_window_tell_overhead_and_scale(
+def test_reports_of_a_window_give_overhead_and_scale(
     reports: list[TokenReport], overhead: int | None, scale: int
 ):
     assert calibrated(reports) == Calibration(overhead, scale)
@@ -130,7 +130,7 @@ def test_reports_of_a_window_tell_overhead_and_scale(
 SEARCH = response("web_search_call", status="completed", action={"type": "search", "query": "x"})
 
 
-def test_a_call_that_searched_the_web_tells_nothing_of_the_other_calls():
+def test_call_that_searched_the_web_does_not_calibrate_other_calls():
     first, pages = (user("one"), tokens(9_000)), (SEARCH, assistant("Found."), tokens(85_000))
     rest = (assistant("y" * 400), tokens(9_500))
     known = history(rollout(session(), turn(*first, *pages))).context
@@ -143,7 +143,7 @@ def test_a_call_that_searched_the_web_tells_nothing_of_the_other_calls():
     assert later.calibration == Calibration(9_500 - later.history)
 
 
-def test_reports_count_from_the_newest_window_on_and_without_rolled_back_turns():
+def test_reports_count_from_the_newest_window_without_rolled_back_turns():
     first = turn(user("one"), assistant("x" * 4000), tokens(9_000), name="t1")
     later = turn(user("two"), assistant("x" * 40_000), tokens(14_000), name="t2")
     whole = history(rollout(session(), first, later)).context
@@ -161,7 +161,7 @@ def test_reports_count_from_the_newest_window_on_and_without_rolled_back_turns()
 @pytest.mark.parametrize(
     ("text", "count"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("é", 1), ("𝔇𝔇", 2)]
 )
-def test_a_text_counts_its_bytes_by_four(text: str, count: int):
+def test_text_counts_a_quarter_of_its_bytes(text: str, count: int):
     assert approximate_tokens(text) == count
 
 
@@ -170,7 +170,7 @@ def with_image(url: str) -> dict[str, object]:
     return {"type": "message", "role": "user", "content": content}
 
 
-def test_an_item_counts_the_bytes_of_its_json_and_an_image_the_same_however_large_it_is():
+def test_item_counts_its_json_bytes_and_an_image_a_fixed_size():
     for item in (KEPT, with_image("https://example.org/a.png")):
         assert of_item(item) == -(-len(orjson.dumps(item)) // 4)
     for size in (4, 4_000_000):
@@ -179,12 +179,12 @@ def test_an_item_counts_the_bytes_of_its_json_and_an_image_the_same_however_larg
 
 
 @pytest.mark.parametrize(("size", "count"), [(0, 0), (800, 0), (4000, 588)])
-def test_sealed_thoughts_count_what_is_in_them(size: int, count: int):
+def test_encrypted_reasoning_counts_its_decoded_size(size: int, count: int):
     assert of_item({"type": "reasoning", "summary": [], "encrypted_content": "E" * size}) == count
     assert of_item({"type": "compaction", "encrypted_content": "E" * size}) == count
 
 
-def test_a_sealed_output_counts_nine_sixteenths():
+def test_encrypted_output_counts_nine_sixteenths():
     def sealed(size: int) -> int:
         part = {"type": "encrypted_content", "encrypted_content": "E" * size}
         return of_item({"type": "function_call_output", "call_id": "c", "output": [part]})
@@ -236,14 +236,14 @@ def test_a_cut_keeps_no_more_than_the_limit(text: str, limit: int):
         (1, (1, "advertised", 0, 1, 1)),
     ],
 )
-def test_the_trigger_follows_from_the_window_with_room_for_an_answer(
+def test_trigger_follows_from_the_window_with_room_for_an_answer(
     window: int | None, expected: tuple[int, str, int, int, int]
 ):
     assert budget_of(window) == WindowBudget(*expected)
 
 
 @given(st.integers(1, 10_000_000))
-def test_a_compaction_aims_below_what_triggers_it_and_both_fit(window: int):
+def test_compaction_target_is_below_its_trigger(window: int):
     found = budget_of(window)
 
     assert 1 <= found.target <= found.trigger <= max(1, window - found.reserve)
@@ -264,7 +264,7 @@ def test_a_compaction_aims_below_what_triggers_it_and_both_fit(window: int):
         ((0, None, 0), (None, "unknown")),
     ],
 )
-def test_a_setting_overrides_the_environment_and_that_what_is_advertised(
+def test_setting_overrides_the_environment_and_it_overrides_the_advertised_window(
     told: tuple[int | None, str | None, int], found: tuple[int | None, str]
 ):
     assert window_size(*told) == found

@@ -98,7 +98,7 @@ def sha(text: str) -> str:
         (ran(command=["bash", "-lc", "y" * 200]), {"y" * 159 + "…": "command"}),  # too long
     ],
 )
-def test_a_command_that_ran_is_its_script(step: Step, expected: Kinds):
+def test_command_that_ran_is_recorded_by_its_script(step: Step, expected: Kinds):
     assert met("paginated", step) == expected
 
 
@@ -115,7 +115,7 @@ def test_a_command_that_ran_is_its_script(step: Step, expected: Kinds):
         ([("new", "a.py")], {"make": "command"}),  # from the future
     ],
 )
-def test_codex_itself_tells_which_files_a_command_reads(
+def test_codexs_list_of_files_read_by_a_command_counts(
     entries: list[tuple[str, str | None]], expected: Kinds
 ):
     assert met("paginated", ran(parsed_cmd=parsed(*entries))) == expected
@@ -137,9 +137,7 @@ def test_codex_itself_tells_which_files_a_command_reads(
         ("cat 'unclosed", "", True),
     ],
 )
-def test_where_codex_does_not_tell_plain_reads_are_read_off_the_script(
-    script: str, read: str, *, mixed: bool
-):
+def test_plain_reads_are_parsed_where_codex_lists_none(script: str, read: str, *, mixed: bool):
     expected = dict.fromkeys(read.split(), "file") | ({script: "command"} if mixed else {})
 
     assert met("legacy", answered("exec_command", {"cmd": script})) == expected
@@ -151,7 +149,7 @@ def test_where_codex_does_not_tell_plain_reads_are_read_off_the_script(
 
 @pytest.mark.parametrize("program", ["powershell", "pwsh.exe"])
 @pytest.mark.parametrize("script", ["Get-Content a.txt", "gc a.txt", "type a.txt", "cat a.txt"])
-def test_of_powershells_scripts_plain_reads_are_read(program: str, script: str):
+def test_plain_reads_in_powershell_are_parsed(program: str, script: str):
     argv = [program, "-Command", script]
     unknown = parsed(("unknown", None))
 
@@ -163,7 +161,7 @@ def test_of_powershells_scripts_plain_reads_are_read(program: str, script: str):
 
 
 @pytest.mark.parametrize("text", ["execution error: no such file", "aborted by user after 1.0s"])
-def test_a_write_that_was_not_done_names_nothing(text: str):
+def test_failed_write_names_no_file(text: str):
     assert met("legacy", answered("shell", {"command": ["sh", "-c", "rm a"]}, text)) == {
         "rm a": "command"
     }
@@ -173,7 +171,7 @@ def test_a_write_that_was_not_done_names_nothing(text: str):
     }
 
 
-def test_our_own_reading_decides_what_codex_calls_unknown():
+def test_our_parser_decides_the_parts_that_codex_calls_unknown():
     script = "cat notes.txt other.txt; true"
     step = ran(command=["bash", "-lc", script], parsed_cmd=parsed(("unknown", None)))
     both = {"notes.txt": "file", "other.txt": "file", script: "command"}
@@ -187,7 +185,7 @@ def test_our_own_reading_decides_what_codex_calls_unknown():
 
 
 @pytest.mark.parametrize("path", ["$HOME/a.py", "${HOME}/a.py", "~/a.py", "~", "~ana/a.py"])
-def test_a_path_below_the_home_is_no_file(path: str):
+def test_path_below_the_home_is_not_a_file(path: str):
     script = f"cat {path}"
     step = ran(command=["bash", "-lc", script], parsed_cmd=parsed(("read", path)))
 
@@ -237,7 +235,7 @@ def test_a_plain_write_counts_unless_the_call_failed(
         ("cat > d <<E\nx\nE", {"d": FOLDER_NOW}, {"d": "file"}),
     ],
 )
-def test_where_the_target_is_a_folder_now_nothing_is_named(
+def test_target_that_is_a_folder_now_names_no_file(
     script: str, hashes: dict[str, str], expected: Kinds
 ):
     replay = read(rollout(session(), user("x"), ran(command=["bash", "-lc", script])))
@@ -259,7 +257,7 @@ def test_where_the_target_is_a_folder_now_nothing_is_named(
         ({"cmd": "cd /abs && cat a.py", "workdir": "/home/ana/shop/x"}, "/abs/a.py"),
     ],
 )
-def test_a_relative_path_begins_at_the_folder_of_the_call_then_of_the_turn(
+def test_relative_path_starts_at_the_folder_of_the_call_then_of_the_turn(
     arguments: dict[str, object], uri: str
 ):
     step = answered("exec_command", arguments)
@@ -273,7 +271,7 @@ def test_without_any_folder_a_relative_path_stays_relative():
     assert set(artifacts(rollout(session("legacy", cwd=None), user("x"), step))) == {"a"}
 
 
-def test_the_items_own_folder_is_a_file_uri():
+def test_own_folder_of_an_item_is_a_file_uri():
     step = ran(parsed_cmd=parsed(("read", "a.py")), cwd="file:///home/ana/shop/with%20space")
 
     assert met("paginated", turn_context("/elsewhere"), step) == {"with space/a.py": "file"}
@@ -282,7 +280,7 @@ def test_the_items_own_folder_is_a_file_uri():
 # --- what has no outcome -------------------------------------------------------------------------
 
 
-def test_a_call_without_an_outcome_gives_nothing():
+def test_call_without_an_outcome_gives_nothing():
     waiting = [
         call("exec_command", {"cmd": "ls"}, "c1"),
         custom_call("apply_patch", patch_text(add="a.py"), "c2"),
@@ -295,7 +293,7 @@ def test_a_call_without_an_outcome_gives_nothing():
     assert set(met("legacy", *waiting, output("c1", "ok"))) == {"ls"}
 
 
-def test_a_call_without_a_name_or_a_number_gives_nothing():
+def test_call_without_a_name_or_a_number_gives_nothing():
     nameless: list[Step] = [
         response("function_call", arguments="{}", call_id="c1"),
         response("function_call", name="exec_command", arguments='{"cmd":"ls"}'),
@@ -307,7 +305,7 @@ def test_a_call_without_a_name_or_a_number_gives_nothing():
     assert met("legacy", *nameless, output("c1", DONE)) == {}
 
 
-def test_a_call_that_cannot_be_read_does_not_decide_its_number():
+def test_unreadable_call_does_not_decide_its_number():
     """No Codex gives a number twice; damage and a second call of that number are two accidents."""
     asked = call("exec_command", {"cmd": "ls"}, "c1")
     steps = [user("x"), asked, output("c1", "x"), asked, output("c1", "x")]
@@ -316,22 +314,22 @@ def test_a_call_that_cannot_be_read_does_not_decide_its_number():
     assert set(read(spoilt).checkpoint((), {}).artifacts) == {"ls"}
 
 
-def test_an_outcome_without_its_call_gives_nothing():
+def test_outcome_without_its_call_gives_nothing():
     assert met("legacy", output("c1", DONE), call("exec_command", {"cmd": "ls"}, "c1")) == {}
 
 
 @pytest.mark.parametrize("text", ["aborted", "aborted by user after 3.1s", "", [], None, {}])
-def test_a_command_that_was_interrupted_did_run(text: object):
+def test_interrupted_command_counts_as_run(text: object):
     assert met("legacy", answered("exec_command", {"cmd": "ls"}, text)) == {"ls": "command"}
 
 
 @pytest.mark.parametrize("arguments", ["", "{", "[]", "null", '{"cmd":7}', '{"cmd":[1]}', "{}"])
-def test_arguments_that_cannot_be_read_give_nothing(arguments: str):
+def test_unreadable_arguments_give_nothing(arguments: str):
     for name in ("exec_command", "shell", "apply_patch", "view_image", "read_file"):
         assert met("legacy", answered(name, arguments, DONE)) == {}
 
 
-def test_the_first_record_with_an_outcome_counts_and_later_ones_change_nothing():
+def test_first_record_with_an_outcome_counts():
     told: dict[str, object] = {"call_id": "c1", "command": ["bash", "-lc", "cat told.py"]}
     asked = call("exec_command", {"cmd": "cat called.py"}, "c1")
     event_first = rollout(
@@ -362,13 +360,11 @@ def test_the_first_record_with_an_outcome_counts_and_later_ones_change_nothing()
         ("make: failed to parse function arguments: x", {"make zap": "command"}),
     ],
 )
-def test_a_call_of_which_the_answer_says_that_nothing_ran_gives_nothing(
-    answer: str, kinds: dict[str, str]
-):
+def test_call_whose_answer_says_that_nothing_ran_gives_nothing(answer: str, kinds: dict[str, str]):
     assert met("legacy", answered("shell", {"cmd": ["bash", "-lc", "make zap"]}, answer)) == kinds
 
 
-def test_in_a_newer_file_items_alone_tell_what_happened():
+def test_only_items_count_in_a_newer_file():
     other = [
         answered("exec_command", {"cmd": "cat history.py"}),
         custom("apply_patch", patch_text(add="history.py")),
@@ -379,7 +375,7 @@ def test_in_a_newer_file_items_alone_tell_what_happened():
     assert met("paginated", *other) == {}
 
 
-def test_in_an_older_file_items_tell_nothing():
+def test_items_do_not_count_in_an_older_file():
     lines = [
         {"type": "FileChange", "id": "c1", "changes": {"a.py": None}, "status": "completed"},
         {"type": "CommandExecution", "id": "c2", "command": ["ls"], "status": "completed"},
@@ -408,12 +404,12 @@ def test_in_an_older_file_items_tell_nothing():
         (patch(update="/home/ana/shop/../shop/./x/../a.py"), ["a.py"]),
     ],
 )
-def test_a_patch_that_was_applied_gives_its_files(form: Form, step: Step, files: list[str]):
+def test_applied_patch_gives_its_files(form: Form, step: Step, files: list[str]):
     assert met(form, step) == dict.fromkeys(files, "file")
 
 
 @pytest.mark.parametrize("status", ["failed", "declined", "inProgress", "in_progress", "new"])
-def test_a_patch_that_was_not_applied_gives_nothing(status: str):
+def test_refused_patch_gives_nothing(status: str):
     changes: dict[str, object] = {"/home/ana/shop/a.py": {"type": "add"}}
 
     assert met("paginated", item("FileChange", id="c1", changes=changes, status=status)) == {}
@@ -421,7 +417,7 @@ def test_a_patch_that_was_not_applied_gives_nothing(status: str):
     assert met("legacy", custom_call("apply_patch", "x", "c1"), end, output("c1", DONE)) == {}
 
 
-def test_an_item_without_a_status_was_done():
+def test_item_without_a_status_counts_as_completed():
     step = item("FileChange", id="c1", changes={"/home/ana/shop/a.py": {}})
 
     assert met("paginated", step) == {"a.py": "file"}
@@ -441,18 +437,18 @@ def test_an_item_without_a_status_was_done():
         ran(command=["bash", "-lc", HEREDOC], exit_code=0),
     ],
 )
-def test_a_patch_is_one_however_it_was_called(step: Step):
+def test_patch_is_recognised_by_any_tool_name(step: Step):
     assert met("legacy", step) | met("paginated", step) == {"a.py": "file"}
 
 
-def test_a_command_that_fails_to_apply_a_patch_gives_nothing():
+def test_command_that_fails_to_apply_a_patch_gives_nothing():
     argv = ["bash", "-lc", HEREDOC]
 
     assert met("paginated", ran(command=argv, exit_code=1, status="failed")) == {}
     assert met("legacy", answered("shell", {"command": argv}, "error: no such file")) == {}
 
 
-def test_a_command_that_does_more_than_apply_a_patch_is_a_command():
+def test_command_that_does_more_than_apply_a_patch_is_a_command():
     command = f"{HEREDOC}\ncat b.py"
 
     both = {" ".join(command.split()): "command", "b.py": "file"}
@@ -472,7 +468,7 @@ def test_a_command_that_does_more_than_apply_a_patch_is_a_command():
         ({"exit_code": 1, "status": "failed"}, False),
     ],
 )
-def test_of_a_patch_among_other_parts_the_output_tells_whether_it_was_applied(
+def test_output_decides_whether_a_patch_among_other_parts_was_applied(
     fields: dict[str, object], *, applied: bool
 ):
     script = f"apply_patch <<'E' && pytest\n{P}\nE"
@@ -482,7 +478,7 @@ def test_of_a_patch_among_other_parts_the_output_tells_whether_it_was_applied(
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_a_file_that_was_shown_is_a_file(form: Form):
+def test_shown_file_is_recorded_as_a_file(form: Form):
     assert met(form, image("/home/ana/pictures/a.png")) == {"/home/ana/pictures/a.png": "file"}
     assert met(form, turn_context("/home/ana/shop/web"), image("/home/ana/shop/a.png")) == {
         "a.png": "file"
@@ -497,12 +493,12 @@ def test_files_that_older_tools_read_are_files():
     assert met("legacy", call("view_image", {"path": "b.png"}, "c1"), shown) == {"a.png": "file"}
 
 
-def test_a_path_equal_to_the_base_is_no_file():
+def test_path_equal_to_the_base_is_not_a_file():
     assert met("paginated", item("ImageView", id="c1", path="/home/ana/shop/")) == {}
     assert met("paginated", item("ImageView", id="c1", path="/home/ana/shop/x/..")) == {}
 
 
-def test_a_name_too_long_to_keep_is_counted_and_left_out():
+def test_name_over_the_limit_is_counted_and_left_out():
     replay = read(rollout(session(), user("x"), patch(add="d/" * 600 + "a.py"), patch(add="b.py")))
 
     assert set(replay.checkpoint((), {}).artifacts) == {"b.py"}
@@ -523,7 +519,7 @@ def test_control_characters_in_a_name_are_percent_encoded_and_such_a_file_is_not
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_the_answer_of_another_tool_is_named_after_tool_and_call(form: Form):
+def test_output_of_another_tool_is_named_by_tool_and_call(form: Form):
     data = rollout(session(form), user("x"), mcp("docs", "find.it", "found\nit"))
 
     (found,) = checkpoint(data).artifacts.values()
@@ -553,7 +549,7 @@ def test_the_answer_of_another_tool_is_named_after_tool_and_call(form: Form):
         (answered("a\nb", {}, "x"), "a%0Ab/c1", "x"),
     ],
 )
-def test_the_hash_of_an_answer_is_that_of_its_text(step: Step, uri: str, text: str | None):
+def test_hash_of_a_tool_output_is_the_hash_of_its_text(step: Step, uri: str, text: str | None):
     (found,) = checkpoint(rollout(session("legacy"), user("x"), step)).artifacts.values()
 
     assert (found.uri, found.kind) == (uri, "tool_output")
@@ -570,7 +566,7 @@ def test_the_hash_of_an_answer_is_that_of_its_text(step: Step, uri: str, text: s
         (None, None),
     ],
 )
-def test_of_an_mcp_tool_the_event_tells_before_the_answer(result: object, text: str | None):
+def test_event_of_an_mcp_tool_counts_before_its_answer(result: object, text: str | None):
     data = rollout(
         session("legacy"),
         user("x"),
@@ -595,7 +591,7 @@ def test_of_an_mcp_tool_the_event_tells_before_the_answer(result: object, text: 
         ("CollabAgentToolCall", {"tool": "spawn_agent"}, "completed", ["spawn_agent/c1"]),
     ],
 )
-def test_a_tool_that_ran_is_named_whether_it_failed_or_not(
+def test_tool_that_ran_is_named_even_if_it_failed(
     kind: str, named: dict[str, str], status: str, uris: list[str]
 ):
     step = item(kind, id="c1", status=status, **named)
@@ -621,13 +617,13 @@ def test_a_tool_that_ran_is_named_whether_it_failed_or_not(
     ],
 )
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_tools_that_steer_the_agent_and_our_own_leave_nothing(form: Form, step: Step):
+def test_control_tools_and_our_own_leave_no_artifact(form: Form, step: Step):
     assert met(form, step) == {}
 
 
 @pytest.mark.parametrize("key", ["path", "file", "file_path", "filepath", "filename"])
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_a_tool_whose_arguments_name_a_file_has_read_it(form: Form, key: str):
+def test_tool_whose_arguments_name_a_file_counts_as_a_read(form: Form, key: str):
     replay = read(rollout(session(form), user("x"), mcp("fs", "read", "x", {key: "a.py"})))
 
     assert replay.files() == ("a.py",)
@@ -653,13 +649,13 @@ def test_a_tool_may_name_several_files(key: str):
         ("~/a.py", {"~/a.py": "sha256:1"}),
     ],
 )
-def test_what_is_no_file_inside_the_base_now_was_not_read(path: str, now: dict[str, str]):
+def test_path_that_is_not_a_file_inside_the_base_now_was_not_read(path: str, now: dict[str, str]):
     replay = read(rollout(session("legacy"), user("x"), answered("t", {"path": path})))
 
     assert set(replay.checkpoint((), now).artifacts) == {"t/c1"}
 
 
-def test_a_file_that_only_may_have_been_read_evicts_nothing():
+def test_possible_read_evicts_nothing():
     named = item("McpToolCall", id="c1", server="a", tool="b", arguments={"paths": ["x", "y"]})
     replay = read(rollout(session(), user("x"), *many(255), named))
 
@@ -697,7 +693,7 @@ def test_each_literal_call_of_a_script_counts_as_a_call(script: str, expected: K
     assert read(data).state.unread_calls == unread
 
 
-def test_a_script_counts_in_older_files_and_its_patch_only_when_it_says_so():
+def test_script_counts_in_older_files_and_its_patch_if_it_succeeded():
     script = "tools.apply_patch(`" + patch_text(add="a.py") + "`)"
 
     assert met("legacy", custom("exec", script, "Script failed\nno such file")) == {}
@@ -718,13 +714,13 @@ def many(count: int) -> list[Step]:
 
 
 @pytest.mark.parametrize("count", [255, 256, 257, 1000])
-def test_the_artifacts_seen_last_are_kept(count: int):
+def test_most_recently_seen_artifacts_are_kept(count: int):
     found = checkpoint(rollout(session(), user("x"), *many(count))).artifacts
 
     assert set(found) == {f"{n:05}.png" for n in range(max(0, count - 256), count)}
 
 
-def test_of_those_seen_in_one_record_the_last_by_name_are_kept():
+def test_among_artifacts_of_one_record_the_last_names_are_kept():
     changes = {name: {"type": "add"} for name in [f"/home/ana/shop/{n:03}" for n in range(300)]}
     step = item("FileChange", id="c1", changes=changes, status="completed")
     data = rollout(session(), user("x"), *many(3), step)
@@ -732,7 +728,7 @@ def test_of_those_seen_in_one_record_the_last_by_name_are_kept():
     assert set(checkpoint(data).artifacts) == {f"{n:03}" for n in range(44, 300)}
 
 
-def test_seeing_a_file_again_keeps_it_and_makes_it_the_newest():
+def test_file_seen_again_is_kept_as_the_newest():
     data = rollout(session(), user("x"), *many(200), shown("00000.png"), *many(300)[200:])
 
     found = checkpoint(data)
@@ -743,7 +739,7 @@ def test_seeing_a_file_again_keeps_it_and_makes_it_the_newest():
 
 
 @pytest.mark.parametrize("limit", [0, 1, 2, 3, 99])
-def test_the_recent_ones_are_distinct_and_the_newest_first(limit: int):
+def test_recent_artifacts_are_distinct_and_newest_first(limit: int):
     changes: dict[str, object] = {"/home/ana/shop/z": {}, "/home/ana/shop/y": {}}
     two = item("FileChange", id="c9", status="completed", changes=changes)
     data = rollout(session(), user("x"), *map(shown, "abab"), two)
@@ -755,7 +751,7 @@ def test_the_recent_ones_are_distinct_and_the_newest_first(limit: int):
 
 
 @pytest.mark.parametrize("limit", [256, 4])
-def test_commands_that_only_look_go_first(limit: int):
+def test_commands_that_only_look_are_evicted_first(limit: int):
     steps = [shown("a"), *(shell(f"ls {n}") for n in range(300)), shell("make"), shell("rg x")]
     found = checkpoint(
         rollout(session(), user("x"), *steps), limits=Limits(max_artifacts_total=limit)
@@ -765,7 +761,7 @@ def test_commands_that_only_look_go_first(limit: int):
     assert {"a", "make", "rg x", "ls 299"} <= set(found.artifacts)
 
 
-def test_looks_and_chores_are_not_among_the_recent_artifacts():
+def test_looks_and_chores_are_not_recent_artifacts():
     scripts = ("ls", "make", "git diff", "rg x > hits", "git commit -m x", "mkdir b", "npm test")
     steps = [shown("a"), *map(shell, scripts)]
     found = checkpoint(rollout(session(), user("x"), *steps))
@@ -774,7 +770,7 @@ def test_looks_and_chores_are_not_among_the_recent_artifacts():
     assert {"ls", "git diff", "git commit -m x"} <= set(found.artifacts)
 
 
-def test_a_session_read_in_pieces_keeps_the_same_artifacts():
+def test_session_read_in_chunks_keeps_the_same_artifacts():
     steps: list[Step] = [shown("a.png"), shell("make")]
     for n in range(300):
         steps += [shell(f"ls {n}"), shell(f"echo {n} > f{n % 9}"), shell(f"cp a b{n}")]
@@ -789,14 +785,14 @@ def test_a_session_read_in_pieces_keeps_the_same_artifacts():
     assert "make" in whole.checkpoint((), now).artifacts
 
 
-def test_the_later_observation_decides_what_a_uri_is():
+def test_later_observation_decides_the_kind_of_a_uri():
     command = ran(command=["bash", "-lc", "a.py"])
 
     assert met("paginated", command, shown("a.py")) == {"a.py": "file"}
     assert met("paginated", shown("a.py"), command) == {"a.py": "command"}
 
 
-def test_a_file_keeps_no_hash_of_its_own_and_a_command_gets_none():
+def test_neither_a_file_nor_a_command_keeps_a_hash_of_its_own():
     steps = (shell("ls"), patch(delete="a.py"), mcp("d", "f", "t"))
     replay = read(rollout(session(), user("x"), *steps))
     known = {"ls": "sha256:1", "a.py": "sha256:2", "d.f/c3": "sha256:3"}
@@ -806,13 +802,13 @@ def test_a_file_keeps_no_hash_of_its_own_and_a_command_gets_none():
         assert [found[uri].hash for uri in known] == [None, of_file, sha("t")]
 
 
-def test_many_calls_may_wait_and_the_oldest_are_given_up():
+def test_many_pending_calls_drop_the_oldest():
     calls = [call("exec_command", {"cmd": f"echo {n}"}, f"c{n}") for n in range(3000)]
 
     assert set(met("legacy", *calls, *[output(f"c{n}", "x") for n in (0, 2999)])) == {"echo 2999"}
 
 
-def test_a_call_of_the_oldest_kind_is_read():
+def test_oldest_form_of_a_call_is_read():
     action = {"type": "exec", "command": ["cat", "a.py"], "working_directory": f"{FOLDER}/d"}
     lines = [
         {"type": "local_shell_call", "call_id": None, "id": "l1", "action": action},
@@ -823,11 +819,11 @@ def test_a_call_of_the_oldest_kind_is_read():
     assert set(artifacts(data)) == {f"{FOLDER}/d/a.py"}
 
 
-def test_a_running_task_shows_what_it_met_so_far():
+def test_running_task_shows_its_artifacts_so_far():
     assert set(artifacts(rollout(session(), started(), user("x"), shell("ls")))) == {"ls"}
 
 
-def test_the_order_of_keys_in_a_change_decides_nothing():
+def test_order_of_keys_in_a_change_does_not_matter():
     changes = {
         f"{FOLDER}/./d/../a.py": {"type": "add", "content": "x\n"},
         f"{FOLDER}/a.py": {"type": "update", "move_path": f"{FOLDER}/moved.py"},

@@ -55,7 +55,7 @@ def names(data: bytes) -> list[str]:
 # --- where a turn begins -------------------------------------------------------------------------
 
 
-def test_a_turn_begins_with_the_first_message_of_a_task_and_a_further_one_steers_it():
+def test_turn_begins_with_the_first_message_and_later_ones_steer_it():
     steps = (turn(user("a"), shell("ls"), user("b")), turn(user("c")))
     legacy, paginated = rollout(session("legacy"), *steps), rollout(session(), *steps)
 
@@ -68,14 +68,14 @@ def test_a_turn_begins_with_the_first_message_of_a_task_and_a_further_one_steers
 @pytest.mark.parametrize(
     "head", [session("legacy", events=False), session("bare"), session("legacy"), session()]
 )
-def test_without_tasks_each_message_begins_a_turn_named_after_its_number(head: Step):
+def test_without_tasks_each_message_begins_a_turn_named_by_its_seq(head: Step):
     one, two = turns(rollout(head, user("a"), assistant("x"), user("b")))
 
     for name, opened, ended in (one, two):
         assert (name, ended) == (f"turn-{opened}", None)
 
 
-def test_a_task_without_a_message_belongs_to_the_turn_before_it_if_any():
+def test_task_without_a_message_belongs_to_the_turn_before_it():
     silent = turn(compacted("", []), name="t2")
     last = turn(user("b"), planned(("of b", False)), name="t3")
     data = rollout(session("legacy"), turn(user("a"), name="t1"), silent, last, rollback(1))
@@ -92,12 +92,12 @@ def test_a_task_without_a_message_belongs_to_the_turn_before_it_if_any():
 
 
 @pytest.mark.parametrize("injection", [environment(), injected("<skill>\nx\n</skill>")])
-def test_machinery_opens_no_turn(injection: Step):
+def test_injected_messages_open_no_turn(injection: Step):
     for head in (session("legacy", events=False), session("bare"), session("legacy"), session()):
         assert len(turns(rollout(head, injection, user("a"), injection))) == 1
 
 
-def test_once_events_tell_what_was_typed_the_history_opens_no_turn():
+def test_after_events_with_typed_text_the_history_opens_no_turn():
     steps = (injected("looks like a person's"), user("a"), injected("does too"))
     data = rollout(session("legacy"), event("turn_started", turn_id="t1"), *steps, complete("t1"))
 
@@ -105,7 +105,7 @@ def test_once_events_tell_what_was_typed_the_history_opens_no_turn():
     assert task(data) == ("a", "seq:5")
 
 
-def test_messages_of_the_history_may_be_spelt_in_many_ways():
+def test_messages_of_the_history_are_read_in_each_form():
     lines = rollout(session("legacy", events=False), *map(user, "abcdef")).split(b"\n")
     lines[2] = lines[2].replace(b'","type"', b'", "type"', 1)
     lines[4] = lines[4].replace(b".000Z", b"Z", 1)
@@ -129,9 +129,7 @@ def test_messages_of_the_history_may_be_spelt_in_many_ways():
         (event("task_complete"), False),
     ],
 )
-def test_a_turn_has_ended_when_its_task_says_so_well_or_not(
-    form: Form, end: Step, was_aborted: bool
-):
+def test_turn_ends_with_its_task_after_success_or_failure(form: Form, end: Step, was_aborted: bool):
     replay = read(rollout(session(form), started(), user("a"), end))
 
     (only,) = replay.state.turns.turns
@@ -142,14 +140,14 @@ def test_a_turn_has_ended_when_its_task_says_so_well_or_not(
 
 
 @BOTH
-def test_a_turn_without_an_end_is_open(form: Form):
+def test_turn_without_an_end_is_open(form: Form):
     data = rollout(session(form), turn(user("a")), started(), user("b"), shell("ls"))
 
     assert [ended is None for _, _, ended in turns(data)] == [False, True]
 
 
 @pytest.mark.parametrize("named", [{}, {"turn_id": None}, {"turn_id": "t1"}])
-def test_where_no_task_begins_an_interruption_ends_the_newest_turn(named: dict[str, object]):
+def test_interruption_without_any_task_ends_the_newest_turn(named: dict[str, object]):
     stop = event("turn_aborted", **named, reason="interrupted")
     steps = (stop, user("a"), assistant("x"), user("b"), stop, user("c"))
 
@@ -160,7 +158,7 @@ def test_where_no_task_begins_an_interruption_ends_the_newest_turn(named: dict[s
     ]
 
 
-def test_an_interrupted_task_without_a_message_ends_no_turn_of_an_old_file():
+def test_interrupted_task_without_a_message_ends_no_turn_of_an_old_file():
     data = rollout(session("legacy"), user("a"), assistant("x"), started("t9"), aborted("t9"))
 
     assert [end for _, _, end in turns(data)] == [None]
@@ -181,7 +179,7 @@ def test_an_interrupted_task_without_a_message_ends_no_turn_of_an_old_file():
     ],
     ids=["the first end counts", "another task's end", "two tasks at once"],
 )
-def test_a_turn_ends_with_its_own_task(steps: list[Step], found: list[object]):
+def test_turn_ends_only_with_its_own_task(steps: list[Step], found: list[object]):
     data = rollout(session(), *steps)
 
     assert turns(data) == found
@@ -218,7 +216,7 @@ def test_in_old_files_an_answer_ends_the_turn_while_it_is_the_last_item(
 # --- what belongs to it --------------------------------------------------------------------------
 
 
-def test_a_record_that_names_a_turn_belongs_to_it_wherever_it_stands():
+def test_record_that_names_a_turn_belongs_to_it_anywhere():
     named: dict[str, object] = {"internal_chat_message_metadata_passthrough": {"turn_id": "t1"}}
     late = (user("a again", turn="t1"), call("update_plan", {"plan": []}, "c1", **named))
     first = turn(user("a"), name="t1")
@@ -231,7 +229,7 @@ def test_a_record_that_names_a_turn_belongs_to_it_wherever_it_stands():
     ]
 
 
-def test_a_task_without_a_name_is_one_turn():
+def test_unnamed_task_is_one_turn():
     data = rollout(
         session("legacy"),
         event("task_started"),
@@ -276,9 +274,7 @@ def three(form: Form = "legacy") -> list[Step]:
         (["1"], "abc"),
     ],
 )
-def test_a_rollback_takes_the_newest_turns_that_still_count(
-    form: Form, counts: list[object], left: str
-):
+def test_rollback_removes_the_newest_active_turns(form: Form, counts: list[object], left: str):
     events = [event("thread_rolled_back", num_turns=count) for count in counts]
     data = rollout(*three(form), *events)
 
@@ -290,7 +286,7 @@ def test_a_rollback_takes_the_newest_turns_that_still_count(
     assert set(found.artifacts) == {"a.py", "b.py", "c.py"}
 
 
-def test_a_turn_after_a_rollback_is_a_new_one_and_a_steered_one_goes_as_one():
+def test_turn_after_a_rollback_is_new_and_a_steered_turn_is_removed_whole():
     steered = turn(user("d"), user("e"), shell("ls"), name="d")
 
     assert names(rollout(*three(), rollback(2), steered)) == ["a", "d"]
@@ -300,7 +296,7 @@ def test_a_turn_after_a_rollback_is_a_new_one_and_a_steered_one_goes_as_one():
 # --- files with a beginning of their own ---------------------------------------------------------
 
 
-def test_the_first_task_of_a_session_that_we_made_only_names_it():
+def test_first_task_of_our_session_only_names_it():
     made = [session(), compacted("[SESSION_CHECKPOINT v1]\n", [])]
     naming = [started("t0"), user("Title", ref="u0"), shell("ls"), complete("t0")]
     data = rollout(*made, *naming, turn(user("Real", ref="u1"), name="t1"))
@@ -319,14 +315,14 @@ def test_the_first_task_of_a_session_that_we_made_only_names_it():
         [session(), turn(user("a")), compacted("", [])],
     ],
 )
-def test_a_compaction_that_is_not_the_second_record_names_nothing(before: list[Step]):
+def test_compaction_that_is_not_the_second_record_names_nothing(before: list[Step]):
     data = rollout(*before, turn(user("Real", ref="u9"), name="t9"))
 
     assert task(data) == ("Real", "u9")
     assert names(data)[-1] == "t9"
 
 
-def test_a_subagent_has_no_turns_of_its_parent():
+def test_subagent_has_no_turns_of_its_parent():
     head = session(subagent_history_start_ordinal=7)
     data = rollout(
         head, turn(user("parent's"), turn_context("/elsewhere")), compacted(), turn(user("own"))
@@ -336,7 +332,7 @@ def test_a_subagent_has_no_turns_of_its_parent():
     assert names(rollout(head, turn(user("parent's")))) == []
 
 
-def test_the_state_at_a_turn_is_that_of_everything_up_to_its_end():
+def test_state_at_a_turn_includes_all_records_up_to_its_end():
     data = rollout(*three())
 
     for name, _, ended in turns(data):
@@ -351,7 +347,7 @@ def test_the_state_at_a_turn_is_that_of_everything_up_to_its_end():
         assert found.recent_artifacts[0] == f"{name}.py"
 
 
-def test_an_item_of_an_unknown_turn_opens_one_only_when_it_is_a_message():
+def test_item_of_an_unknown_turn_opens_one_only_as_a_message():
     strange = (item("ImageView", id="c1", path="a.png", turn="t7"), output("c1", "x"))
 
     assert names(rollout(session(), turn(user("a"), name="t1"), *strange)) == ["t1"]
@@ -391,14 +387,14 @@ def ending(data: bytes) -> tuple[str, str | None]:
         ([], ("open", None)),
     ],
 )
-def test_a_turn_was_answered_only_where_an_answer_is_its_last_word(
+def test_turn_is_answered_only_if_an_answer_is_its_last_word(
     form: Form, steps: list[Step], expected: tuple[str, str | None]
 ):
     assert ending(rollout(session(form), started(), user("a"), *steps)) == expected
 
 
 @BOTH
-def test_a_message_on_the_way_is_no_answer(form: Form):
+def test_commentary_is_not_an_answer(form: Form):
     on_the_way = response(
         "message", role="assistant", content=[{"text": "I begin."}], phase="commentary"
     )
@@ -407,7 +403,7 @@ def test_a_message_on_the_way_is_no_answer(form: Form):
     assert ending(data) == ("failed", NO_REASON)
 
 
-def test_without_tasks_an_error_behind_the_last_work_is_the_end_of_a_turn():
+def test_without_tasks_an_error_after_the_last_work_ends_a_turn():
     data = rollout(session("legacy"), user("a"), shell("ls"), event("error", **FAILED), user("b"))
     state = read(data).state
 
@@ -431,14 +427,14 @@ def test_without_tasks_an_error_behind_the_last_work_is_the_end_of_a_turn():
         ([1], NO_REASON),
     ],
 )
-def test_a_reason_is_told_in_the_plainest_words_that_codex_recorded(error: object, reason: str):
+def test_reason_of_a_failure_is_the_plainest_recorded_message(error: object, reason: str):
     ended = event("task_complete", turn_id="t1", last_agent_message=None, error=error)
 
     assert ending(rollout(session(), started(), user("a"), ended)) == ("failed", reason)
 
 
 @BOTH
-def test_a_usage_limit_says_when_it_begins_anew(form: Form):
+def test_usage_limit_shows_its_reset_time(form: Form):
     def limits(used: float, resets_at: object) -> Step:
         primary = {"used_percent": used, "window_minutes": 300, "resets_at": resets_at}
         return event("token_count", info=None, rate_limits={"primary": primary, "secondary": None})
@@ -456,14 +452,14 @@ def test_a_usage_limit_says_when_it_begins_anew(form: Form):
 
 
 @pytest.mark.parametrize("head", [session("legacy", events=False), session("bare")])
-def test_without_tasks_a_turn_that_went_on_behind_its_answer_was_cut_off(head: Step):
+def test_without_tasks_a_turn_that_went_on_after_its_answer_was_interrupted(head: Step):
     steps = [user("a"), assistant("I look."), shell("ls"), user("b"), assistant("Done.")]
     state = read(rollout(head, *steps)).state
 
     assert [how for _, how in state.ends()] == ["open", "answered"]
 
 
-def test_a_compaction_between_turns_leaves_the_answer():
+def test_compaction_between_turns_keeps_the_answer():
     data = rollout(session("legacy"), user("a"), assistant("Done."), compacted("", []))
 
     assert ending(data) == ("answered", None)

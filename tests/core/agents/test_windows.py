@@ -57,7 +57,7 @@ FIRST = {"window_id": A}
 # --- the chain -----------------------------------------------------------------------------------
 
 
-def test_each_compaction_moves_the_chain_on_and_first_stays():
+def test_each_compaction_advances_the_chain_and_keeps_the_first_id():
     steps = (by_codex(1, B, A), by_codex(2, C, B), by_codex(3, D, C))
     chains = [begun(A), Chain(A, A, B, 1), Chain(A, B, C, 2), Chain(A, C, D, 3)]
 
@@ -71,7 +71,7 @@ def test_each_compaction_moves_the_chain_on_and_first_stays():
     assert ids == [(A, None), (B, A), (C, B), (D, C)]
 
 
-def test_a_rollback_past_a_compaction_makes_the_window_before_it_current_again():
+def test_rollback_past_a_compaction_makes_the_earlier_window_current():
     turns = (turn(user("b"), by_codex(1, B, A)), turn(user("c"), by_codex(2, C, B)))
     data = rollout(session("legacy", context_window=FIRST), *turns, rollback(1))
 
@@ -90,16 +90,14 @@ def test_a_rollback_past_a_compaction_makes_the_window_before_it_current_again()
         ({"window_id": "01a1f865-0000-4000-9000-000000000001"}, Chain(A, A, None, 1)),
     ],
 )
-def test_what_a_record_does_not_tell_is_absent_and_never_made_up(
-    more: dict[str, object], chain: Chain
-):
+def test_missing_window_fields_stay_absent(more: dict[str, object], chain: Chain):
     data = rollout(session("legacy", context_window=FIRST), turn(user("a")), bare(more))
 
     assert history(data).chain == chain
     assert windows(data)[-1].previous_id == chain.previous
 
 
-def test_a_file_without_any_id_has_windows_all_the_same():
+def test_file_without_window_ids_still_has_windows():
     data = rollout(session("legacy"), turn(user("a")), opened(), opened(B, None))
 
     assert history(data).chain == Chain(None, None, B, 2)
@@ -117,7 +115,7 @@ def test_a_window_id_is_a_uuid_of_version_7():
 # --- how a window was opened ---------------------------------------------------------------------
 
 
-def test_each_window_says_where_and_when_it_was_opened():
+def test_each_window_has_the_place_and_time_of_its_start():
     first, second = windows(
         rollout(session(context_window=FIRST), turn(user("a")), by_codex(1, B, A))
     )
@@ -145,7 +143,7 @@ def test_each_window_says_where_and_when_it_was_opened():
     ],
 )
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_what_set_a_compaction_off_shows_in_its_task(
+def test_trigger_of_a_compaction_follows_from_its_task(
     form: Form, steps: list[Step], trigger: str | None
 ):
     # The model's own summary, "m" here, is no work on the task.
@@ -163,7 +161,7 @@ def test_what_set_a_compaction_off_shows_in_its_task(
         ("by a third party", [KEPT], None),
     ],
 )
-def test_who_made_a_replacement_shows_in_it(
+def test_author_of_a_replacement_follows_from_its_content(
     message: str, replacement: list[Mapping[str, object]] | None, strategy: str | None
 ):
     data = rollout(session("legacy"), turn(user("a")), compacted(message, replacement))
@@ -184,7 +182,7 @@ SMALL = {"window": 10_000}
         ([tokens(30_000, read=0, **SMALL)], 30_000),
     ],
 )
-def test_tokens_before_are_those_of_the_last_call_that_worked_on_the_task(
+def test_tokens_before_come_from_the_last_call_that_worked_on_the_task(
     steps: list[Step], before: int | None
 ):
     data = rollout(session(), turn(user("a"), shell("ls"), *steps, opened()))
@@ -203,7 +201,7 @@ def test_tokens_before_are_those_of_the_last_call_that_worked_on_the_task(
         ({"base_instructions": {"text": "x" * 400}}, [opened()], 20),
     ],
 )
-def test_tokens_after_are_the_estimate_of_codex_where_there_is_one(
+def test_tokens_after_come_from_codexs_estimate_if_it_exists(
     head: dict[str, Any], steps: list[Step], after: int | None
 ):
     assert windows(rollout(session(**head), turn(user("a"), *steps)))[1].tokens_after == after
@@ -238,9 +236,9 @@ def test_the_fragment_names_thread_and_windows():
         TEXT.replace("</", "Tokens left: 12\n</"),
     ],
 )
-def test_each_of_its_forms_is_no_prompt(text: str):
+def test_no_form_of_the_fragment_is_a_prompt(text: str):
     assert not is_human([text])
 
 
-def test_a_prompt_that_quotes_it_stays_a_prompt():
+def test_prompt_that_quotes_the_fragment_stays_a_prompt():
     assert is_human(["Look:\n" + "\n".join(TEXT.splitlines()[1:-1])])

@@ -60,7 +60,7 @@ WORK = checkpoint(
         "/elsewhere/Refresh.py",
     ],
 )
-def test_what_the_plan_or_recent_work_speaks_of_is_related(uri: str):
+def test_edit_named_by_the_plan_or_recent_work_is_related(uri: str):
     assert straying(WORK, [uri]) == ()
 
 
@@ -75,13 +75,13 @@ def test_what_the_plan_or_recent_work_speaks_of_is_related(uri: str):
         "/etc/hosts",
     ],
 )
-def test_what_nothing_speaks_of_strays(uri: str):
+def test_unnamed_edit_counts_as_drift(uri: str):
     assert straying(WORK, [uri]) == (uri,)
 
 
-def test_each_file_is_told_once_in_the_order_of_the_edits():
+def test_each_file_is_reported_once_in_the_order_of_the_edits():
     assert straying(WORK, ["z/z", "a/a", "src/auth.py", "z/z"]) == ("z/z", "a/a")
 
 
-def test_a_session_without_plan_and_work_has_nothing_to_stray_from():
+def test_session_without_plan_and_work_has_no_drift():
     assert straying(checkpoint(task="Hello"), ["docs/install.md"]) == ()

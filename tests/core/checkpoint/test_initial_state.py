@@ -55,7 +55,7 @@ def hashes(replay: Replay) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_before_the_first_prompt_it_is_that_of_its_source_but_for_seq(form: Form) -> None:
+def test_before_the_first_prompt_it_equals_the_source_except_for_seq(form: Form) -> None:
     replay = grown(form)
     own = grown(form, seed=None)
 
@@ -74,7 +74,7 @@ def test_before_the_first_prompt_it_is_that_of_its_source_but_for_seq(form: Form
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_its_own_records_change_it_and_are_newer_than_all_of_the_seed(form: Form) -> None:
+def test_own_records_change_it_and_are_newer_than_the_initial_state(form: Form) -> None:
     steps = turn(user("Now the docs"), plan(("Write", True)), shell("make"), name="own")
     replay = grown(form, steps)
 
@@ -89,7 +89,7 @@ def test_its_own_records_change_it_and_are_newer_than_all_of_the_seed(form: Form
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_a_saved_state_goes_on_from_the_seed(form: Form) -> None:
+def test_saved_state_continues_from_the_initial_state(form: Form) -> None:
     replay = grown(form, turn(user("Now the docs"), name="own"))
 
     again = Replay.load(replay.save())
@@ -103,7 +103,7 @@ def test_a_saved_state_goes_on_from_the_seed(form: Form) -> None:
     assert form == "paginated" or int(task.evidence.ref.removeprefix("seq:")) > SEED.seq
 
 
-def test_what_a_seed_names_can_be_cited_and_its_files_looked_for() -> None:
+def test_names_of_the_initial_state_can_be_cited_and_searched() -> None:
     assert user_refs(SEED) == {"u9", "u7"}
     assert call_ids(SEED) == {"c9", "c8"}
     assert set(grown("paginated").files()) == {"auth.py", "plain%20name"}

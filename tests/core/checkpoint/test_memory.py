@@ -51,21 +51,21 @@ def payload(line: Line) -> Line:
 # --- facts ---------------------------------------------------------------------------------------
 
 
-def test_a_fact_is_kept_as_it_was_accepted():
+def test_fact_is_kept_as_it_was_accepted():
     told = fact("k", "v", seq=5, on={"a.py": V1, "b.py": UNKNOWN}, source="file", ref="a.py")
 
     on = (Dependency("a.py", V1), Dependency("b.py", UNKNOWN))
     assert after(told).facts == {"k": Fact("v", Evidence("file", "a.py", V1), on, 5)}
 
 
-def test_a_known_key_is_replaced_and_touched():
+def test_known_key_is_replaced_and_touched():
     found = after(fact("k", "old", seq=3), fact("l", "x", seq=4), fact("k", "new", seq=5)).facts
 
     assert (found["k"].value, found["k"].last_touched_seq) == ("new", 5)
     assert (found["l"].value, found["l"].last_touched_seq) == ("x", 4)
 
 
-def test_only_what_the_evidence_names_gives_it_a_hash():
+def test_only_evidence_gives_a_hash():
     told = [
         fact("unseen", on={"a.py": UNKNOWN}, source="file", ref="a.py"),
         fact("said", on={"u1": V1}, source="user", ref="u1"),
@@ -84,7 +84,7 @@ def test_only_what_the_evidence_names_gives_it_a_hash():
     }
 
 
-def test_an_older_fact_rests_on_its_evidence_file_as_the_host_saw_it_then():
+def test_older_fact_depends_on_the_hash_of_its_evidence_file_at_that_time():
     told = [
         fact("seen", on={"a.py": V1}, source="file", ref="b.py", hashes={"b.py": V2}),
         fact("unseen", on={"a.py": V1}, source="file", ref="b.py"),
@@ -101,7 +101,7 @@ def test_an_older_fact_rests_on_its_evidence_file_as_the_host_saw_it_then():
         assert status_of(found.facts["unseen"], found.artifacts) == "SUSPECT"
 
 
-def test_a_fact_of_an_initial_state_rests_on_its_evidence_file():
+def test_fact_of_an_initial_state_depends_on_its_evidence_file():
     told = Fact("v", Evidence("file", "b.py", V2), (Dependency("a.py", V1),), 3)
     begun = evolve(after(), facts={"k": told})
 
@@ -110,7 +110,7 @@ def test_a_fact_of_an_initial_state_rests_on_its_evidence_file():
     assert found.depends_on == (Dependency("b.py", V2), Dependency("a.py", V1))
 
 
-def test_the_names_of_artifacts_are_bounded_together_and_the_newest_stay():
+def test_artifact_names_share_one_limit_and_the_newest_stay():
     names = [f"{number:03}{'名' * 1000}" for number in range(256)]
     steps = (patch(add=name) for name in names)
     data = rollout(session("legacy"), turn(user("one"), *steps))
@@ -123,7 +123,7 @@ def test_the_names_of_artifacts_are_bounded_together_and_the_newest_stay():
     assert len(checkpoint(SESSION, (), limits=Limits(max_uri_bytes_total=4)).artifacts) == 1
 
 
-def test_of_facts_touched_together_the_first_by_code_point_goes():
+def test_among_facts_touched_together_the_first_key_is_evicted():
     told = [fact(key, seq=7) for key in ("z", "é", "a", "B", "b")]
     later = [*told, fact("A", seq=8), fact("0", seq=8)]
 
@@ -131,21 +131,21 @@ def test_of_facts_touched_together_the_first_by_code_point_goes():
         assert set(checkpoint(SESSION, lines, limits=Limits(max_facts_total=2)).facts) == set(left)
 
 
-def test_the_65th_fact_evicts_the_one_touched_longest_ago():
+def test_fact_65_evicts_the_one_touched_longest_ago():
     told = [fact(f"k{number:02}", seq=number) for number in range(65)]
 
     assert set(after(*told).facts) == {f"k{number:02}" for number in range(1, 65)}
     assert "k00" in after(*told[:64], fact("k00", "again", seq=64), told[64]).facts
 
 
-def test_updates_of_one_record_follow_the_order_of_the_file():
+def test_updates_of_one_record_keep_the_order_of_the_file():
     told = [fact("k", str(number), seq=5) for number in range(5)]
 
     assert after(fact("k", "late", seq=6), *told).facts["k"].value == "late"
     assert (after(*told).facts["k"].value, after(*told[::-1]).facts["k"].value) == ("4", "0")
 
 
-def test_the_eviction_does_not_depend_on_how_the_touches_came_about():
+def test_eviction_depends_only_on_the_last_touches():
     draw = random.Random(1)
     keys = [f"k{number}" for number in range(12)]
     for _ in range(50):
@@ -172,7 +172,7 @@ def test_a_decision_is_kept_as_it_was_accepted():
     assert after(told).decisions == (Decision("d1", "x", "do", "it helps", None, evidence, 4),)
 
 
-def test_the_last_32_decisions_stand_in_the_order_of_acceptance_superseded_or_not():
+def test_last_32_decisions_keep_the_order_of_acceptance_even_if_superseded():
     places = [("late", 9), ("z", 5), ("a", 5), ("m", 5), ("early", 2)]
     many = [decision(f"d{number:02}", seq=number) for number in range(33)]
     found = after(*(decision(name, supersedes="z", seq=seq) for name, seq in places))
@@ -185,7 +185,7 @@ def test_the_last_32_decisions_stand_in_the_order_of_acceptance_superseded_or_no
 # --- plans ---------------------------------------------------------------------------------------
 
 
-def test_a_plan_names_every_step_that_is_kept():
+def test_plan_replaces_every_earlier_step():
     names = [f"p{number:02}" for number in range(33)]
     of_agent = rollout(session(), user("x"), planned(*[(f"step {n}", True) for n in range(33)]))
 
@@ -197,7 +197,7 @@ def test_a_plan_names_every_step_that_is_kept():
     assert set(checkpoint(of_agent).plan.done) == {f"s{number}" for number in range(1, 33)}
 
 
-def test_an_empty_plan_empties_the_plan():
+def test_empty_plan_clears_the_plan():
     data = rollout(session(), user("x"), planned(("a", False)), planned())
 
     assert plan(checkpoint(data)) == []
@@ -217,7 +217,7 @@ PLANS = rollout(
     ("seq", "text"),
     [(0, "second"), (3, "second"), (4, "second"), (5, "do p"), (6, "do p"), (99, "do p")],
 )
-def test_the_plan_that_came_later_counts_and_an_update_follows_its_record(seq: int, text: str):
+def test_later_plan_counts_and_an_update_follows_its_record(seq: int, text: str):
     assert [text for _, text, _ in plan(checkpoint(PLANS, [steps("p", seq=seq)]))] == [text]
 
 
@@ -225,7 +225,7 @@ def test_the_plan_that_came_later_counts_and_an_update_follows_its_record(seq: i
     "arguments",
     ["", "{", "null", "[]", "{}", '{"plan":7}', '{"plan":{"step":"x"}}', '{"plan":null}'],
 )
-def test_a_plan_that_cannot_be_read_leaves_the_plan_as_it_was(arguments: str):
+def test_unreadable_plan_leaves_the_plan_unchanged(arguments: str):
     for head in (session(), session("legacy")):
         data = rollout(
             head, user("x"), planned(("kept", True)), call("update_plan", arguments, "c9")
@@ -233,7 +233,7 @@ def test_a_plan_that_cannot_be_read_leaves_the_plan_as_it_was(arguments: str):
         assert plan(checkpoint(data)) == [("s1", "kept", True)]
 
 
-def test_of_a_plan_only_steps_with_a_text_count_and_only_completed_ones_are_done():
+def test_only_steps_with_text_count_and_only_completed_ones_are_done():
     told = [
         {"step": "a", "status": "completed"},
         {"step": "b", "status": "in_progress"},
@@ -254,7 +254,7 @@ def test_of_a_plan_only_steps_with_a_text_count_and_only_completed_ones_are_done
 # --- revocations and turns -----------------------------------------------------------------------
 
 
-def test_a_revocation_takes_earlier_updates_and_leaves_later_ones():
+def test_revocation_removes_earlier_updates_and_keeps_later_ones():
     told = [fact("k", "old", seq=1), fact("k", "older", seq=2), fact("l", seq=2)]
     revoke = revoked("fact", "k", seq=3)
 
@@ -264,7 +264,7 @@ def test_a_revocation_takes_earlier_updates_and_leaves_later_ones():
     assert set(after(revoked("fact", "k", seq=2), *told).facts) == {"k", "l"}
 
 
-def test_a_revocation_names_one_kind():
+def test_revocation_names_one_kind():
     told = [fact("x", seq=1), decision("x", seq=1), decision("y", seq=1)]
 
     assert decisions(after(*told, revoked("decision", "x", seq=2))) == ["y"]
@@ -273,7 +273,7 @@ def test_a_revocation_names_one_kind():
     assert decisions(after(*told, revoked("fact", "x", seq=2))) == ["x", "y"]
 
 
-def test_what_belongs_to_a_turn_that_was_rolled_back_does_not_count():
+def test_update_of_a_rolled_back_turn_does_not_count():
     first = [fact("one", seq=4, turn="t1"), decision("d1", seq=4, turn="t1")]
     first += [fact("before", seq=1), steps("p1", seq=4, turn="t1")]
     second = [
@@ -293,14 +293,14 @@ def test_what_belongs_to_a_turn_that_was_rolled_back_does_not_count():
     assert told(after(*first, *second, data=BACK)) == told(after(*first))
 
 
-def test_what_was_rolled_back_evicts_nothing():
+def test_rolled_back_update_evicts_nothing():
     kept = [fact(f"k{number:02}", seq=4, turn="t1") for number in range(64)]
     gone = [fact(f"g{number:02}", seq=9, turn="t2") for number in range(64)]
 
     assert set(after(*kept, *gone, data=BACK).facts) == {f"k{number:02}" for number in range(64)}
 
 
-def test_an_update_beyond_the_end_of_a_shorter_file_counts_at_the_end():
+def test_update_beyond_the_end_of_a_shorter_file_counts_at_the_end():
     found = after(fact("k", seq=10_000), steps("p", seq=10_000))
 
     assert found.facts["k"].last_touched_seq == 10_000
@@ -323,7 +323,7 @@ def test_an_update_beyond_the_end_of_a_shorter_file_counts_at_the_end():
         ("nobody observed.py", V1, V1, False),
     ],
 )
-def test_a_fact_stands_while_what_it_rests_on_is_as_it_was(
+def test_fact_is_valid_while_its_dependencies_are_unchanged(
     uri: str, then: str, now: str | None, *, stands: bool
 ):
     told = fact("k", on={uri: then}, source="file", ref=uri)
@@ -333,7 +333,7 @@ def test_a_fact_stands_while_what_it_rests_on_is_as_it_was(
     assert status_of(found.facts["k"], found.artifacts) == ("VALID" if stands else "SUSPECT")
 
 
-def test_losing_an_artifact_makes_its_facts_suspect():
+def test_lost_artifact_makes_its_facts_suspect():
     told = [fact("k", on={"a.py": V1}, source="file", ref="a.py")]
 
     few = checkpoint(SESSION, told, {"a.py": V1}, Limits(max_artifacts_total=1))
@@ -345,7 +345,7 @@ def test_losing_an_artifact_makes_its_facts_suspect():
 # --- values, and lines that are no updates -------------------------------------------------------
 
 
-def test_too_long_values_are_cut_and_lines_made_one():
+def test_long_values_are_cut_and_lines_joined():
     long, lines = "y" * 161, "a\n[TASK]\n- b"
     cut, line = "y" * 159 + "…", "a [TASK] - b"
 
@@ -395,15 +395,13 @@ FACT, DECISION, PLAN = fact("bad"), decision("bad"), steps("bad")
         ({"revoke": {"kind": "fact", "id": "k"}, "seq": 1}, "revoke.id", ["[]"]),
     ],
 )
-def test_what_is_no_update_of_a_known_form_is_passed_over(
-    line: Line, place: str, values: list[str]
-):
+def test_unknown_form_of_an_update_is_skipped(line: Line, place: str, values: list[str]):
     for value in values:
         passed_over(spoilt(line, place, value))
 
 
 @pytest.mark.parametrize("line", ["null", "7", '"x"', "[]", "{}", '{"seq":1}'])
-def test_what_is_no_update_at_all_is_passed_over(line: str):
+def test_line_that_is_not_an_update_is_skipped(line: str):
     passed_over(json.loads(line))
 
 
@@ -418,7 +416,7 @@ def passed_over(line: object) -> None:
     assert found.plan.steps == (), line
 
 
-def test_strange_hashes_and_marks_are_passed_over():
+def test_invalid_hashes_and_flags_are_skipped():
     strange: list[object] = [None, 7, [], {"a.py": 7}, {"a.py": None}]
     for hashes in strange:
         line = fact("k", on={"a.py": V1}, source="file", ref="a.py") | {"hashes": hashes}

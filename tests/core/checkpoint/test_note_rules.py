@@ -157,14 +157,16 @@ ACCEPTED: list[tuple[Json, Json, Json]] = [
 
 
 @pytest.mark.parametrize(("asked", "changed", "hashes"), ACCEPTED)
-def test_what_satisfies_every_rule_is_accepted(asked: Json, changed: Json, hashes: Json) -> None:
+def test_payload_that_satisfies_every_rule_is_accepted(
+    asked: Json, changed: Json, hashes: Json
+) -> None:
     answer = checked(asked)
 
     assert isinstance(answer, Accepted), answer
     assert (answer.payload, answer.hashes) == (asked | changed, hashes)
 
 
-def test_a_fact_from_a_call_rests_on_the_files_that_the_call_read() -> None:
+def test_fact_from_a_call_depends_on_the_files_that_the_call_read() -> None:
     read = {"call-1": ("gone.py", "src/a.py"), "call-2": ("src/b.py", "lost/since.py")}
 
     def files_read(call: str) -> Iterable[str]:
@@ -203,7 +205,7 @@ TIGHT = attrs.evolve(SESSION, limits=Limits(max_plan_steps_total=1, max_value_ch
         (plan(steps=[step("a", "abcd"), step("b")]), ("steps[1:]",), TIGHT),
     ],
 )
-def test_an_accepted_payload_tells_what_will_be_cut(
+def test_accepted_payload_lists_values_that_will_be_cut(
     asked: Json, shortened: object, session: SessionFacts
 ) -> None:
     answer = checked(asked, session)
@@ -332,7 +334,7 @@ REFUSED: list[tuple[str, str, object]] = [
 
 
 @pytest.mark.parametrize(("code", "rule", "asked"), REFUSED)
-def test_what_breaks_a_rule_is_refused_by_it(code: str, rule: str, asked: object) -> None:
+def test_payload_that_breaks_a_rule_is_refused_by_it(code: str, rule: str, asked: object) -> None:
     answer = checked(asked)
 
     assert isinstance(answer, Rejected), answer
@@ -344,7 +346,7 @@ def test_what_breaks_a_rule_is_refused_by_it(code: str, rule: str, asked: object
     assert orjson.dumps(answer.facts)
 
 
-def test_what_is_to_be_read_again_is_named_once() -> None:
+def test_file_to_read_again_is_named_once() -> None:
     answer = checked(fact(evidence=STALE, dependsOn=on("lost.py", "stale.py", "same.py")))
 
     assert isinstance(answer, Rejected)
@@ -369,7 +371,7 @@ def test_every_problem_of_shape_is_listed() -> None:
     ]
 
 
-def test_a_flood_of_problems_is_counted() -> None:
+def test_excess_problems_are_counted() -> None:
     answer = checked(fact(**{f"k{place}": 1 for place in range(100)}))
 
     assert isinstance(answer, Rejected)
@@ -379,7 +381,7 @@ def test_a_flood_of_problems_is_counted() -> None:
     assert problems[-1] == "and 68 more"
 
 
-def test_an_unknown_key_is_said_back_short_plain_and_without_secrets() -> None:
+def test_unknown_key_is_quoted_short_plain_and_without_secrets() -> None:
     answer = checked(fact(**{f"a\n\x1b[31m{'b' * 90}": 1, KEY: 2}))
 
     assert isinstance(answer, Rejected)
@@ -389,7 +391,7 @@ def test_an_unknown_key_is_said_back_short_plain_and_without_secrets() -> None:
     ]
 
 
-def test_the_message_of_the_task_is_an_anchor_by_itself() -> None:
+def test_message_of_the_task_is_an_anchor() -> None:
     session = attrs.evolve(SESSION, task_ref="seed-1", user_refs=())
 
     for ref in ("task", "seed-1"):
@@ -398,7 +400,7 @@ def test_the_message_of_the_task_is_an_anchor_by_itself() -> None:
         assert answer.payload["evidence"] == {"source": "user", "ref": "seed-1"}
 
 
-def test_the_task_is_no_anchor_before_there_is_one() -> None:
+def test_task_is_not_an_anchor_before_it_exists() -> None:
     asked = fact(evidence={"source": "user", "ref": "task"})
     answer = checked(asked, attrs.evolve(SESSION, task_ref=None))
 
@@ -406,7 +408,7 @@ def test_the_task_is_no_anchor_before_there_is_one() -> None:
     assert answer.code == "evidence_unknown"
 
 
-def test_calls_of_one_script_share_an_anchor_and_a_hash_where_they_have_one() -> None:
+def test_calls_of_one_script_share_an_anchor_and_its_hash() -> None:
     def session(*hashes: str | None) -> SessionFacts:
         outputs = [
             Artifact(f"t{place}/call-1", "tool_output", each, 1)
@@ -420,7 +422,7 @@ def test_calls_of_one_script_share_an_anchor_and_a_hash_where_they_have_one() ->
         assert answer.hashes == seen
 
 
-def test_a_file_named_like_a_call_keeps_its_own_hash() -> None:
+def test_file_named_like_a_call_keeps_its_own_hash() -> None:
     session = attrs.evolve(
         SESSION,
         artifacts=artifacts(
@@ -433,7 +435,7 @@ def test_a_file_named_like_a_call_keeps_its_own_hash() -> None:
     assert answer.hashes == {"call-1": "unknown:"}
 
 
-def test_a_cycle_of_decisions_cannot_be_made() -> None:
+def test_decisions_cannot_form_a_cycle() -> None:
     first = attrs.evolve(SESSION, decisions={"a"}, used_decision_ids={"a"})
     second = attrs.evolve(SESSION, decisions={"a", "b"}, used_decision_ids={"a", "b"})
 
@@ -446,7 +448,7 @@ def test_a_cycle_of_decisions_cannot_be_made() -> None:
 # --- the order of the rules ----------------------------------------------------------------------
 
 
-def test_rules_are_asked_in_their_order() -> None:
+def test_rules_are_checked_in_order() -> None:
     """Break all rules at once, then mend them one by one from the first."""
     asked = {
         "kind": "fact",
@@ -484,14 +486,14 @@ NOT_IN_NFC = fact(key="\u212b")
 
 
 @pytest.mark.parametrize(("rule", "asked"), [row[1:] for row in REFUSED if is_object(row[2])])
-def test_what_the_shape_forbids_does_not_fit_the_schema(rule: str, asked: Json) -> None:
+def test_payload_with_an_invalid_shape_does_not_match_the_schema(rule: str, asked: Json) -> None:
     if asked == NOT_IN_NFC:
         return
     misshapen = rule in {"shape", "limits"} or not asked.get("evidence")
     assert fits(asked, schema()) == (not misshapen)
 
 
-def test_the_schema_is_one_object_that_clients_of_mcp_take() -> None:
+def test_schema_is_one_object_that_mcp_clients_accept() -> None:
     published = schema()
 
     assert published["type"] == "object"
@@ -597,7 +599,7 @@ def holds_every_rule(asked: Json, answer: Accepted) -> None:
 
 
 @given(mutated() | ANYTHING)
-def test_no_payload_makes_the_check_fail_and_none_slips_through(asked: object) -> None:
+def test_no_payload_makes_the_check_fail_or_passes_unchecked(asked: object) -> None:
     data = orjson.dumps(asked)
 
     answer = check(data, SESSION)
@@ -637,7 +639,7 @@ NOW = st.fixed_dictionaries(dict.fromkeys(SESSION.artifacts, HASHES | st.just("g
 
 
 @given(st.lists(st.sampled_from(sorted(SESSION.artifacts)), unique=True, max_size=5), NOW, NOW)
-def test_an_accepted_fact_is_valid_exactly_while_every_hash_is_the_one_seen_then(
+def test_accepted_fact_is_valid_while_every_hash_equals_the_seen_one(
     uris: list[str], then: Mapping[str, str | None], now: Mapping[str, str | None]
 ) -> None:
     def seen(hashes: Mapping[str, str | None]) -> Mapping[str, Artifact]:
@@ -666,7 +668,7 @@ def test_an_accepted_fact_is_valid_exactly_while_every_hash_is_the_one_seen_then
 
 
 @given(st.sampled_from([row[0] for row in ACCEPTED]))
-def test_an_accepted_payload_can_be_replayed(asked: Json) -> None:
+def test_accepted_payload_can_be_replayed(asked: Json) -> None:
     answer = checked(asked)
     assert isinstance(answer, Accepted)
     line = orjson.loads(orjson.dumps({"payload": answer.payload, "hashes": answer.hashes}))

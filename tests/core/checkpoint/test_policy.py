@@ -349,16 +349,16 @@ FACTS = [
 
 
 @pytest.mark.parametrize(("rule", "text"), POLICIES, ids=[ascii(text) for _, text in POLICIES])
-def test_a_standing_policy_is_found_by_its_rule(rule: str, text: str) -> None:
+def test_standing_policy_is_found_by_its_rule(rule: str, text: str) -> None:
     assert standing_policy(text) == rule
 
 
 @pytest.mark.parametrize("text", FACTS, ids=ascii)
-def test_a_fact_about_the_project_passes(text: str) -> None:
+def test_fact_about_the_project_passes(text: str) -> None:
     assert standing_policy(text) is None
 
 
-def test_every_rule_has_a_name_of_its_own_and_finds_something_above() -> None:
+def test_every_rule_has_its_own_name_and_an_example() -> None:
     names = [rule.name for rule in POLICY_RULES]
 
     assert len(names) == len(set(names))
@@ -370,7 +370,7 @@ def test_the_first_rule_of_the_table_is_named() -> None:
     assert standing_policy("From now on, tabs. Never push.") == "from_now_on"
 
 
-def test_what_looks_like_a_letter_reads_like_it() -> None:
+def test_lookalike_letters_are_read_as_the_letter() -> None:
     assert readings("\U0001f130\u24b6\uff21\u0391\u0410\u1d00\xc4\U0001d400") == ("aaaaaaaa",)
     assert readings("\u0397\u03b7") == ("nn", "hh")
     assert readings("\u0345") == readings("\u0345".upper()) == ("i",)
@@ -399,7 +399,7 @@ def test_the_case_of_letters_changes_nothing(text: str) -> None:
 
 
 @given(TEXTS, st.data())
-def test_what_has_no_width_changes_nothing(text: str, data: st.DataObject) -> None:
+def test_characters_without_width_change_nothing(text: str, data: st.DataObject) -> None:
     places = data.draw(st.lists(st.integers(0, len(text)), max_size=8))
     spread = text
     for place in sorted(places, reverse=True):
@@ -409,7 +409,7 @@ def test_what_has_no_width_changes_nothing(text: str, data: st.DataObject) -> No
 
 
 @pytest.mark.parametrize("front", ["> ", "- [x] ", "12) ", "3. ", "“", "⚠ ", "\u200b\n"], ids=ascii)
-def test_what_stands_in_front_does_not_hide_a_policy(front: str) -> None:
+def test_leading_text_does_not_hide_a_policy(front: str) -> None:
     assert [text for _, text in POLICIES if standing_policy(front + text) is None] == []
     behind = [f"the port is 8080\n{front}{text}" for _, text in POLICIES]
     assert [text for text in behind if standing_policy(text) is None] == []
@@ -462,11 +462,11 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("piece", HOSTILE, ids=ascii)
-def test_a_hostile_text_takes_time_in_proportion_to_its_length(piece: str) -> None:
+def test_hostile_text_takes_linear_time(piece: str) -> None:
     takes_time_in_proportion(standing_policy, lambda size: piece * (size // len(piece)))
 
 
 @settings(max_examples=settings().max_examples // 2)
 @given(st.lists(st.sampled_from(HOSTILE + PIECES), min_size=2, max_size=4).map("".join))
-def test_a_hostile_mixture_takes_time_in_proportion_to_its_length(piece: str) -> None:
+def test_hostile_mixture_takes_linear_time(piece: str) -> None:
     takes_time_in_proportion(standing_policy, lambda size: piece * (size // max(1, len(piece))))

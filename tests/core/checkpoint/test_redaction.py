@@ -238,32 +238,32 @@ PLAIN = [
 @pytest.mark.parametrize(
     ("text", "left"), [row[1:] for row in SECRETS], ids=[row[0] for row in SECRETS]
 )
-def test_a_secret_is_replaced_and_its_surroundings_stay(text: str, left: str) -> None:
+def test_secret_is_replaced_and_its_surroundings_stay(text: str, left: str) -> None:
     assert redact(text) == left.replace("•", MARK)
     assert find_secret(text) is not None
     assert find_secret(redact(text)) is None
 
 
 @pytest.mark.parametrize("text", PLAIN, ids=range(len(PLAIN)))
-def test_what_is_no_secret_stays(text: str) -> None:
+def test_harmless_text_stays(text: str) -> None:
     assert redact(text) == text
     assert find_secret(text) is None
 
 
-def test_the_first_rule_that_finds_something_is_named() -> None:
+def test_first_matching_rule_is_named() -> None:
     key = "ghp" + "_" + LONG[:36]
     assert find_secret(f"look: {key}") == "github"
     assert find_secret(f"GITHUB_TOKEN={key}") == "assignment"
     assert find_secret(f"{key} and {PEM.format('', '')}\n{BODY}") == "private_key"
 
 
-def test_every_rule_has_a_name_of_its_own_and_finds_something_above() -> None:
+def test_every_rule_has_its_own_name_and_an_example() -> None:
     names = [rule.name for rule in SECRET_RULES]
     assert len(names) == len(set(names))
     assert {find_secret(text) for _, text, _ in SECRETS} == {*names, "command_line"}
 
 
-def test_every_hint_is_in_lower_case_and_every_match_has_one() -> None:
+def test_every_hint_is_lower_case_and_in_every_match() -> None:
     for rule in SECRET_RULES:
         assert all(hint == hint.lower() for hint in rule.hints)
         for _, text, _ in SECRETS:
@@ -282,7 +282,7 @@ TEXTS = st.lists(
 
 
 @given(TEXTS)
-def test_what_a_rule_needs_stands_in_every_text_in_which_it_finds_something(text: str) -> None:
+def test_required_substring_of_a_rule_is_in_every_match(text: str) -> None:
     for rule in SECRET_RULES:
         found = rule.pattern.search(text)
         assert found is None or re.search(rule.needs, text.lower())
@@ -298,9 +298,7 @@ def test_redacting_twice_changes_nothing(text: str) -> None:
 
 
 @given(before=TEXTS, after=TEXTS, key=st.text("abcXYZ0189", min_size=40, max_size=60))
-def test_a_key_does_not_survive_whatever_stands_around_it(
-    before: str, after: str, key: str
-) -> None:
+def test_key_is_redacted_in_any_surroundings(before: str, after: str, key: str) -> None:
     assert key not in redact(f"{before} {'sk' + '-'}{key} {after}").split()
 
 
@@ -391,11 +389,11 @@ def both(text: str) -> None:
 
 
 @pytest.mark.parametrize("piece", HOSTILE, ids=ascii)
-def test_a_hostile_text_takes_time_in_proportion_to_its_length(piece: str) -> None:
+def test_hostile_text_takes_linear_time(piece: str) -> None:
     takes_time_in_proportion(both, lambda size: piece * (size // len(piece)) + "x1")
 
 
 @settings(max_examples=settings().max_examples // 2)
 @given(st.lists(st.sampled_from(HOSTILE), min_size=2, max_size=4).map("".join))
-def test_a_hostile_mixture_takes_time_in_proportion_to_its_length(piece: str) -> None:
+def test_hostile_mixture_takes_linear_time(piece: str) -> None:
     takes_time_in_proportion(redact, lambda size: piece * (size // len(piece)))

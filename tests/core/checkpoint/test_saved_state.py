@@ -54,7 +54,7 @@ def written() -> dict[str, object]:
     return value
 
 
-def test_a_record_comes_back_as_it_was() -> None:
+def test_record_round_trips() -> None:
     assert states.structure(written(), Whole) == WHOLE
     assert "_derived" not in written()
 
@@ -76,17 +76,17 @@ def test_a_record_comes_back_as_it_was() -> None:
         ("by_name", []),
     ],
 )
-def test_a_value_of_another_type_is_an_error(name: str, value: object) -> None:
+def test_value_of_another_type_is_an_error(name: str, value: object) -> None:
     with pytest.raises(MISFITS):
         states.structure({**written(), name: value}, Whole)
 
 
 @pytest.mark.parametrize("value", [None, [], "x", 7, {}])
-def test_what_is_no_record_is_an_error(value: object) -> None:
+def test_value_that_is_not_a_record_is_an_error(value: object) -> None:
     with pytest.raises(MISFITS):
         states.structure(value, Whole)
 
 
-def test_a_type_that_nobody_keeps_is_an_error() -> None:
+def test_unregistered_type_is_an_error() -> None:
     with pytest.raises(StructureHandlerNotFoundError):
         states.structure(1, complex)

@@ -33,13 +33,13 @@ def broken(text: str) -> str:
     return text.replace("\\n", "\n") if text.startswith(("- name", "machine")) else text
 
 
-def test_the_tables_are_as_long_as_they_should_be() -> None:
+def test_example_tables_have_their_full_length() -> None:
     assert len(FORMS) >= 120
     assert len(HARMLESS) >= 150
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_secret_does_not_leave_with_a_command(form: str) -> None:
+def test_secret_in_a_command_is_redacted(form: str) -> None:
     for secret in VALUES:
         text = broken(form.replace("•", secret))
 
@@ -51,7 +51,7 @@ def test_a_secret_does_not_leave_with_a_command(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS[::3])
-def test_a_secret_does_not_leave_with_a_command_in_a_script_or_as_json(form: str) -> None:
+def test_secret_in_a_command_inside_a_script_or_json_is_redacted(form: str) -> None:
     secret = VALUES[0]
     text = broken(form.replace("•", secret))
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
@@ -66,7 +66,7 @@ LISTED = [
 
 
 @pytest.mark.parametrize("form", LISTED)
-def test_a_secret_does_not_leave_with_a_command_that_is_a_list(form: str) -> None:
+def test_secret_in_a_command_given_as_a_list_is_redacted(form: str) -> None:
     words = shlex.split(form.replace("•", VALUES[0]))
 
     for listed in (json.dumps(words), json.dumps({"command": words}, separators=(",", ":"))):
@@ -106,7 +106,7 @@ def test_a_secret_does_not_leave_with_a_command_that_is_a_list(form: str) -> Non
         'echo "ana:•" | chpasswd',
     ],
 )
-def test_a_password_of_letters_alone_does_not_leave_either(form: str) -> None:
+def test_password_of_letters_alone_is_redacted(form: str) -> None:
     assert redact(form.replace("•", "swordfish")).count(MARK) == 1
     assert "swordfish" not in redact(form.replace("•", "swordfish"))
 
@@ -132,7 +132,7 @@ def test_every_secret_of_a_command_is_replaced_and_the_rest_stays(command: str, 
 
 
 @pytest.mark.parametrize("command", HARMLESS)
-def test_a_command_without_a_secret_stays_whole(command: str) -> None:
+def test_command_without_a_secret_stays_whole(command: str) -> None:
     text = broken(command)
 
     assert redact(text) == text
@@ -140,13 +140,13 @@ def test_a_command_without_a_secret_stays_whole(command: str) -> None:
 
 
 @pytest.mark.parametrize("program", sorted(COMMANDS))
-def test_a_program_is_written_as_a_text_in_small_letters_has_it(program: str) -> None:
+def test_program_names_are_lower_case(program: str) -> None:
     assert program == program.lower()
     assert not set(program) - set("abcdefghijklmnopqrstuvwxyz0123456789-_")
 
 
 @pytest.mark.parametrize("program", sorted(COMMANDS))
-def test_a_variable_in_the_place_of_a_secret_stays(program: str) -> None:
+def test_variable_used_as_a_secret_stays(program: str) -> None:
     for value in ("$SECRET1", "${SECRET1}", "$(cat f1)", "<secret1>", "{{ secret1 }}"):
         for before in ("-p", "-a", "--password", "-w", "-P", "-k"):
             text = f"{program} {before} {value}"

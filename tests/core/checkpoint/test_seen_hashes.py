@@ -41,7 +41,7 @@ def cat(text: str = WAS, script: str = "cat a.py", **more: object) -> r.Step:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("text", [WAS, "größe = 1", "\ufeffa\tb\r\n".replace("\r", ""), "a\rb"])
-def test_a_call_that_is_nothing_but_cat_proves_the_content_of_its_file(form: r.Form, text: str):
+def test_plain_cat_call_proves_the_content_of_its_file(form: r.Form, text: str):
     found = seen(cat(text), form=form)
 
     assert found.seen_hash == sha(text)
@@ -59,7 +59,7 @@ def test_a_call_that_is_nothing_but_cat_proves_the_content_of_its_file(form: r.F
         "cd . && cat a.py",
     ],
 )
-def test_any_other_way_to_read_a_file_proves_nothing(script: str):
+def test_other_reads_prove_nothing(script: str):
     assert seen(cat(script=script)).seen_hash is None
 
 
@@ -80,20 +80,20 @@ def test_any_other_way_to_read_a_file_proves_nothing(script: str):
     ],
 )
 @pytest.mark.parametrize("form", FORMS)
-def test_an_output_that_may_not_be_the_file_to_the_letter_proves_nothing(form: r.Form, text: str):
+def test_output_that_may_differ_from_the_file_proves_nothing(form: r.Form, text: str):
     assert seen(cat(text), form=form).seen_hash is None
 
 
-def test_the_longest_output_that_is_surely_whole_has_65529_bytes():
+def test_longest_output_that_proves_content_has_65529_bytes():
     assert seen(cat("x" * 65_529)).seen_hash == sha("x" * 65_529)
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_read_that_failed_proves_nothing(form: r.Form):
+def test_failed_read_proves_nothing(form: r.Form):
     assert seen(cat(exit_code=1, status="failed"), form=form).seen_hash is None
 
 
-def test_an_answer_that_says_how_much_there_was_must_hold_it_all():
+def test_answer_with_a_stated_length_must_be_complete():
     def answer(*head: str) -> str | None:
         return answered_whole(("\n".join([*head, "Output:", WAS]),))
 
@@ -108,11 +108,11 @@ def test_an_answer_that_says_how_much_there_was_must_hold_it_all():
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_file_that_a_patch_added_was_seen_with_its_content(form: r.Form):
+def test_file_added_by_a_patch_was_seen_with_its_content(form: r.Form):
     assert seen(r.patch(add="a.py"), form=form).seen_hash == sha("x\n")
 
 
-def test_a_patch_that_only_its_call_tells_of_proves_the_added_file_too():
+def test_patch_known_only_by_its_call_proves_the_added_file():
     done = "Success. Updated the following files:\nA a.py\n"
     text = r.patch_text(add="a.py")
 
@@ -132,7 +132,7 @@ def test_a_patch_that_only_its_call_tells_of_proves_the_added_file_too():
         (["++", "+ "], "+\n \n"),
     ],
 )
-def test_the_content_of_an_added_file_is_its_lines(lines: list[str], content: str):
+def test_content_of_an_added_file_is_its_lines(lines: list[str], content: str):
     text = "\n".join(["*** Begin Patch", "*** Add File: a", *lines, "*** End Patch"])
 
     assert [each.added for each in files_of(text)] == [sha(content)]
@@ -147,12 +147,12 @@ def test_the_content_of_an_added_file_is_its_lines(lines: list[str], content: st
         cat(script="head a.py"),
     ],
 )
-def test_what_was_seen_belongs_to_the_last_observation_and_to_no_earlier_one(step: r.Step):
+def test_seen_hash_belongs_to_the_last_observation_only(step: r.Step):
     assert seen(cat(), step).seen_hash is None
     assert seen(step, cat()).seen_hash == sha(WAS)
 
 
-def test_a_file_added_and_changed_by_one_patch_is_not_as_it_was_added():
+def test_file_added_and_changed_by_one_patch_differs_from_the_added_text():
     changes = {
         "/home/ana/shop/a.py": {"type": "add", "content": "x\n"},
         "a.py": {"type": "update", "unified_diff": ""},
@@ -165,7 +165,7 @@ def test_a_file_added_and_changed_by_one_patch_is_not_as_it_was_added():
 # --- what a host saw right after it --------------------------------------------------------------
 
 
-def test_a_host_that_followed_tells_what_the_record_does_not_prove():
+def test_following_host_records_hashes_without_proof_in_the_record():
     read_at = 5
     head = cat(script="head a.py")
 
@@ -178,11 +178,11 @@ def test_a_host_that_followed_tells_what_the_record_does_not_prove():
 # --- where it is shown ---------------------------------------------------------------------------
 
 
-def test_nothing_is_said_of_a_file_that_the_host_cannot_look_at():
+def test_file_that_the_host_cannot_read_has_no_change_status():
     assert seen(cat(), hashes={}).seen_hash is None
 
 
-def test_a_file_that_is_gone_has_only_the_hash_of_what_was_seen():
+def test_missing_file_has_only_its_seen_hash():
     gone = seen(cat(), hashes={"a.py": None})
 
     assert (gone.hash, gone.seen_hash, gone.is_changed) == (None, sha(WAS), True)
@@ -192,7 +192,7 @@ def test_hashes_of_two_kinds_are_not_compared():
     assert seen(cat(), hashes={"a.py": "stat:70000000-1"}).seen_hash is None
 
 
-def test_an_unchanged_file_is_not_changed():
+def test_unchanged_file_is_not_marked_changed():
     same = seen(cat(), hashes={"a.py": sha(WAS)})
 
     assert (same.hash, same.seen_hash, same.is_changed) == (sha(WAS), sha(WAS), False)
@@ -202,7 +202,7 @@ def checkpoint(*steps: r.Step, hashes: Mapping[str, str | None]) -> Checkpoint:
     return read(r.rollout(r.session(), r.turn(r.user("look"), *steps))).checkpoint((), hashes)
 
 
-def test_the_seen_hash_stands_right_behind_the_hash_and_is_absent_when_unknown():
+def test_seen_hash_follows_the_hash_and_is_absent_if_unknown():
     found = checkpoint(cat(), r.patch(update="b.py"), hashes={"a.py": OTHER, "b.py": OTHER})
     data = to_bytes(found)
 
@@ -212,7 +212,7 @@ def test_the_seen_hash_stands_right_behind_the_hash_and_is_absent_when_unknown()
     assert from_bytes(data) == found
 
 
-def test_a_session_that_goes_on_from_a_checkpoint_keeps_what_was_seen():
+def test_session_continued_from_a_checkpoint_keeps_seen_hashes():
     before = checkpoint(cat(), hashes={"a.py": OTHER})
     replay = Replay()
     replay.begin_from(before)
@@ -224,7 +224,7 @@ def test_a_session_that_goes_on_from_a_checkpoint_keeps_what_was_seen():
     assert loaded.checkpoint((), {"a.py": OTHER}) == after.checkpoint((), {"a.py": OTHER})
 
 
-def test_a_line_that_lost_its_blobs_proves_nothing():
+def test_line_that_lost_its_blobs_proves_nothing():
     blob = "A" * 5_000_000
     changes = {"/home/ana/shop/a.py": {"type": "add", "content": blob}}
     done = r.event("patch_apply_end", call_id="p", success=True, changes=changes)

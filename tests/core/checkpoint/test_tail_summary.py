@@ -85,7 +85,7 @@ SIZES = st.one_of(st.integers(0, 6000), st.just(1 << 20))
 
 
 @given(FILES, SIZES, SIZES)
-def test_what_the_ends_of_a_file_tell_is_what_all_of_it_tells(data: bytes, front: int, back: int):
+def test_tail_summary_equals_a_full_reading(data: bytes, front: int, back: int):
     found, all_of_it = ends(data, front, back), whole(data)
     if found is None:
         return  # then all of it is read
@@ -103,7 +103,7 @@ LONG = r.several(
 )
 
 
-def test_the_ends_tell_title_task_model_and_tokens_of_a_long_session():
+def test_tail_summary_has_title_task_model_and_tokens_of_a_long_session():
     for form in ("paginated", "legacy"):
         data = r.rollout(r.session(form), r.turn_context(), LONG, r.turn_context(), r.tokens(900))
         found = seen(data, 4000, 6000)
@@ -115,7 +115,7 @@ def test_the_ends_tell_title_task_model_and_tokens_of_a_long_session():
         assert found.turn_open is False
 
 
-def test_a_session_that_ends_in_the_middle_of_anything_tells_nothing_false():
+def test_session_cut_anywhere_gives_no_false_value():
     """As Codex leaves it while it compacts or waits: a task that has begun, and no message yet."""
     lines = r.rollout(r.session(), LONG).splitlines(keepends=True)
     for count in range(1, len(lines)):
@@ -126,20 +126,20 @@ def test_a_session_that_ends_in_the_middle_of_anything_tells_nothing_false():
             assert told is None or told == all_of_it[fact], (count, fact)
 
 
-def test_a_rollback_at_the_end_leaves_the_task_unknown():
+def test_rollback_at_the_end_leaves_the_task_unknown():
     data = r.rollout(r.session("legacy"), LONG, r.rollback(1))
     assert whole(data)["task"] == "take the next step 28"
     assert seen(data, 4000, 6000).task is None
 
 
-def test_a_message_behind_a_rollback_counts():
+def test_message_after_a_rollback_counts():
     data = r.rollout(
         r.session("legacy"), LONG, r.rollback(2), r.turn(r.user("do it again from there"))
     )
     assert seen(data, 4000, 6000).task == whole(data)["task"] == "do it again from there"
 
 
-def test_a_compaction_at_the_end_leaves_no_tokens_and_says_so():
+def test_compaction_at_the_end_gives_no_tokens_and_is_reported():
     data = r.rollout(r.session(), LONG, r.tokens(900), r.compacted("what was said"))
     found = seen(data, 4000, 6000)
     assert found.tokens_known
@@ -147,7 +147,7 @@ def test_a_compaction_at_the_end_leaves_no_tokens_and_says_so():
     assert whole(data)["tokens"] is None
 
 
-def test_a_prompt_that_is_out_of_reach_is_not_told():
+def test_prompt_out_of_reach_gives_null():
     data = r.rollout(r.session(), r.turn(r.user("y" * 9000)), r.shell("ls", "x" * 9000))
     found = seen(data, 4000, 2000)
     assert found.first_text is None
@@ -176,7 +176,7 @@ WITHOUT_TASKS = r.several(
     ],
     ids=["with tasks", "without tasks", "bare"],
 )
-def test_no_more_is_read_than_is_needed(data: bytes):
+def test_only_the_needed_bytes_are_read(data: bytes):
     taken: list[str] = []
 
     def noted(pieces: Iterator[bytes], end: str) -> Iterator[bytes]:
@@ -192,7 +192,7 @@ def test_no_more_is_read_than_is_needed(data: bytes):
     assert (found.first_text, found.task) == ("take the next step 0", "take the next step 29")
 
 
-def test_a_quiet_line_is_passed_over_wherever_its_ordinal_gets_longer():
+def test_irrelevant_line_is_skipped_with_an_ordinal_of_any_length():
     """Lines are told by how they go on at one place, which a longer ordinal moves."""
     data = r.rollout(r.session(), LONG, r.turn(r.user("last"), r.shell("ls", "x"), r.tokens(7)))
     numbers = re.compile(rb'"ordinal":([0-9]+)')
@@ -205,12 +205,12 @@ def test_a_quiet_line_is_passed_over_wherever_its_ordinal_gets_longer():
         assert found.task == "last — of: take the next step 29"
 
 
-def test_a_subagent_begins_with_its_own_lines():
+def test_subagent_begins_with_its_own_lines():
     data = r.rollout(r.session(subagent_history_start_ordinal=6), LONG)
     assert seen(data, 4000, 6000).task == whole(data)["task"]
 
 
-def test_the_task_that_names_a_session_of_ours_is_no_turn():
+def test_task_that_names_our_session_is_not_a_turn():
     naming = r.turn(r.user("the title"))
     data = r.rollout(r.session(), r.compacted("[SESSION_CHECKPOINT v1]\n", []), naming)
     found = seen(data)
@@ -218,7 +218,7 @@ def test_the_task_that_names_a_session_of_ours_is_no_turn():
     assert found.task is whole(data)["task"] is None
 
 
-def test_a_file_without_a_head_in_front_is_read_whole():
+def test_file_without_a_head_at_its_start_is_read_whole():
     assert ends(b"{}\n" + r.rollout(r.session(), LONG)) is None
     assert ends(b"") is None
 
@@ -230,7 +230,7 @@ def test_messages_of_the_history_count_in_bare_files():
     assert found.stamp == whole(data)["stamp"]
 
 
-def test_a_line_that_reaches_over_pieces_is_read_once_it_is_whole():
+def test_line_split_over_chunks_is_read_once_it_is_complete():
     """Also one that is quiet, and one of which the pieces tell something else."""
     said = "x" * 3000 + '\\"},{\\"type\\":\\"user_message\\"' + "y" * 3000
     data = r.rollout(r.session("legacy"), LONG, r.turn(r.user("last"), r.shell("ls", said)))
@@ -242,7 +242,7 @@ def test_a_line_that_reaches_over_pieces_is_read_once_it_is_whole():
 
 
 @given(st.binary(max_size=12), st.sampled_from(["timestamp", "turn_id", "thread_id"]))
-def test_what_stands_in_a_time_or_an_id_changes_no_fact_for_a_false_one(text: bytes, key: str):
+def test_text_inside_a_time_or_an_id_never_gives_a_false_value(text: bytes, key: str):
     """A quote or a backslash there ends nothing that a reader of all lines takes as ended."""
     data = r.rollout(r.session(), LONG, r.turn(r.user("last")), r.tokens(7))
     lines = data.splitlines(keepends=True)
@@ -261,7 +261,7 @@ GOLDEN = Path(__file__).parents[2] / "golden"
     "story", sorted(GOLDEN.glob("*/rollout.jsonl")), ids=lambda path: path.parent.name
 )
 @pytest.mark.parametrize("size", [300, 2000, 1 << 20])
-def test_the_ends_of_each_golden_story_tell_what_all_of_it_tells(story: Path, size: int):
+def test_tail_summary_of_each_story_equals_a_full_reading(story: Path, size: int):
     data = story.read_bytes()
     found, all_of_it = ends(data, size, size), whole(data)
     if found is None or found.head.base is not None:

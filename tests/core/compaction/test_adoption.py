@@ -50,19 +50,19 @@ def size(item: Json) -> int:
     return len(repr(item))
 
 
-def test_what_has_no_partner_is_never_kept() -> None:
+def test_item_without_its_partner_is_never_kept() -> None:
     items = [output("c1"), call("c2"), call("c3"), output("c3"), user("a")]
 
     assert fit(items, 9, one) == Fitted((2, 3, 4), 3)
 
 
-def test_a_call_is_answered_by_its_own_kind_of_output_alone() -> None:
+def test_only_its_own_kind_of_output_answers_a_call() -> None:
     items = [call("c1"), output("c1", kind="custom_tool_call_output")]
 
     assert fit(items, 9, one) == Fitted((), 0)
 
 
-def test_calls_without_id_are_kept_where_codex_keeps_them() -> None:
+def test_calls_without_id_are_kept_as_codex_keeps_them() -> None:
     shell: Item = {"type": "local_shell_call", "call_id": None}
     search: Item = {"type": "tool_search_call", "call_id": None}
     by_service: Item = {"type": "tool_search_output", "call_id": "x", "execution": "server"}
@@ -71,14 +71,14 @@ def test_calls_without_id_are_kept_where_codex_keeps_them() -> None:
     assert fit([shell, search, by_service, *broken], 9, one) == Fitted((0, 1, 2), 3)
 
 
-def test_one_item_that_is_too_large_by_itself_is_said() -> None:
+def test_single_oversized_item_is_reported() -> None:
     assert fit([user("a"), message("assistant", "b")], 0, one) == NewestTooLarge(1, 0)
     assert fit([call("c"), output("c")], 1, one) == NewestTooLarge(2, 1)
     assert fit([], 0, one) == Fitted((), 0)
 
 
 @given(HISTORIES, st.integers(0, 20_000))
-def test_what_is_kept_are_the_newest_in_whole_pairs(history: tuple[Past, ...], limit: int) -> None:
+def test_newest_items_are_kept_in_whole_pairs(history: tuple[Past, ...], limit: int) -> None:
     items = [past.item for past in history]
     found = fit(items, limit, size)
 
@@ -109,7 +109,7 @@ def test_what_is_kept_are_the_newest_in_whole_pairs(history: tuple[Past, ...], l
     ],
     ids=lambda item: str(item.get("role", item["type"])),
 )
-def test_the_users_words_summaries_and_compactions_are_kept(item: Item) -> None:
+def test_user_messages_summaries_and_compactions_are_kept(item: Item) -> None:
     assert filtered([item]) == (item,)
 
 
@@ -139,7 +139,7 @@ def test_everything_else_is_dropped(item: Item) -> None:
     assert filtered([user("a"), item, user("b")]) == (user("a"), user("b"))
 
 
-def test_payloads_and_marks_of_the_sender_do_not_come_in() -> None:
+def test_payloads_and_sender_marks_are_removed() -> None:
     passed = {"content_item_kinds": ["user.text"]}
     marked: Item = {
         **user(f"see {PNG}"),
@@ -152,7 +152,7 @@ def test_payloads_and_marks_of_the_sender_do_not_come_in() -> None:
     assert filtered([sealed]) == (compaction(),)
 
 
-def test_calls_go_before_words_when_the_hand_over_is_too_large() -> None:
+def test_calls_are_dropped_before_messages_when_the_input_is_too_large() -> None:
     items = [user("a"), call("c1"), output("c1"), call("c2"), output("c2"), user("b")]
 
     assert handed_over(items, 6, one) == Fitted((0, 1, 2, 3, 4, 5), 6)
@@ -162,7 +162,7 @@ def test_calls_go_before_words_when_the_hand_over_is_too_large() -> None:
     assert handed_over(items, 0, one) == NewestTooLarge(1, 0)
 
 
-def test_a_hand_over_holds_no_half_of_a_pair() -> None:
+def test_input_for_a_compactor_has_no_half_of_a_pair() -> None:
     assert handed_over([call("c1"), user("a"), output("c2")], 9, one) == Fitted((1,), 1)
 
 
@@ -176,7 +176,7 @@ def adopted(*material: Item, terms: Terms = MANUAL) -> Replacement:
     return found
 
 
-def test_what_may_be_kept_of_it_becomes_the_replacement() -> None:
+def test_filtered_summary_becomes_the_replacement() -> None:
     found = adopted(
         message("developer", "be quick"),
         user(ENVIRONMENT),
@@ -191,7 +191,7 @@ def test_what_may_be_kept_of_it_becomes_the_replacement() -> None:
     assert found.report.kinds_after == {"compaction": 1, "summary": 1, "user": 1}
 
 
-def test_the_users_messages_are_found_again_in_the_old_history() -> None:
+def test_user_messages_are_matched_with_the_old_history() -> None:
     found = adopted(user("one"), with_parts("two", image()), user("new"), user("one"), compaction())
 
     assert found.origins == (0, 1, None, 3, None)
@@ -205,7 +205,7 @@ def test_the_users_messages_are_found_again_in_the_old_history() -> None:
     ]
 
 
-def test_messages_that_somebody_left_out_are_passed_over() -> None:
+def test_omitted_messages_are_skipped_in_the_match() -> None:
     found = adopted(with_parts("two", image()), compaction())
 
     assert found.origins == (1, None)
@@ -214,7 +214,7 @@ def test_messages_that_somebody_left_out_are_passed_over() -> None:
     ]
 
 
-def test_the_oldest_go_when_it_is_beyond_the_target() -> None:
+def test_oldest_items_are_dropped_above_the_target() -> None:
     material = (user("one"), user("x" * 400), user(SUMMARY))
     target = of_items(material[1:])
     found = adopted(*material, terms=attrs.evolve(MANUAL, target=target))
@@ -223,7 +223,7 @@ def test_the_oldest_go_when_it_is_beyond_the_target() -> None:
     assert found.report.after == found.report.bound == target
 
 
-def test_it_is_declined_for_the_reasons_for_which_ours_is() -> None:
+def test_adopted_summary_is_refused_for_our_own_reasons() -> None:
     history = pasts(OLD)
 
     assert adopt(history, [user(SUMMARY)], Terms(placement="mid_turn")) == Declined(

@@ -83,7 +83,7 @@ AFTER: dict[str, tuple[list[r.Step], bool]] = {
 
 @pytest.mark.parametrize("after", AFTER)
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_a_task_is_written_only_where_a_rollback_would_take_the_lines_with_it(
+def test_task_is_written_only_if_a_rollback_would_remove_the_lines_with_it(
     form: str, after: str
 ) -> None:
     steps, needed = AFTER[after]
@@ -97,7 +97,7 @@ def test_a_task_is_written_only_where_a_rollback_would_take_the_lines_with_it(
     assert (list(history(behind(data, plain)).items) == ITEMS) is not needed
 
 
-def test_without_task_events_any_rollback_needs_one() -> None:
+def test_without_task_events_any_rollback_needs_a_task() -> None:
     form = "without task events"
     plain, task = forms(ITEMS)
     never = outline(written(form, chat(1), chat(2)))
@@ -116,13 +116,13 @@ def test_without_task_events_any_rollback_needs_one() -> None:
         (CHAIN, [{**user("fix it"), "id": "i1"}]),  # would be read as another item
     ],
 )
-def test_what_codex_would_pass_over_is_no_way(chain: Chain, items: list[Json]) -> None:
+def test_lines_that_codex_would_skip_are_not_used(chain: Chain, items: list[Json]) -> None:
     data = written("legacy", chat(1))
 
     assert effective(outline(data), forms(items, chain), items) is None
 
 
-def test_the_task_has_the_lines_in_it_and_names_no_mode() -> None:
+def test_task_contains_the_lines_and_names_no_mode() -> None:
     plain, task = forms(ITEMS)
 
     assert task[1:3] == plain
@@ -153,7 +153,7 @@ ANY = st.one_of(rolled(), rolled(), sessions())
 
 
 @given(data=ANY)
-def test_a_replacement_is_the_history_and_what_was_before_comes_back(data: bytes) -> None:
+def test_replacement_becomes_the_history_and_undo_restores_the_earlier_one(data: bytes) -> None:
     before = list(history(data).items)
 
     there = effective(outline(data), forms(ITEMS), ITEMS)

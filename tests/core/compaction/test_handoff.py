@@ -31,11 +31,11 @@ A program wrote this message, not the user. Below are the state of this session 
 - Of several such messages only the last one counts."""
 
 
-def test_the_how_to_text_is_this() -> None:
+def test_how_to_text_has_these_bytes() -> None:
     assert HOW_TO == TEXT
 
 
-def test_a_handoff_is_one_message_how_to_text_view_and_digest_with_empty_lines_between() -> None:
+def test_handoff_is_one_message_of_how_to_text_view_and_digest() -> None:
     view = view_v1(CHECKPOINT, Caps())
     digest = "[SESSION_DIGEST v1]\n\n[STATUS]\n- last turn: answered\n"
 
@@ -50,7 +50,7 @@ def test_a_handoff_is_one_message_how_to_text_view_and_digest_with_empty_lines_b
     }
 
 
-def test_a_handoff_is_known_again_and_is_not_the_users() -> None:
+def test_handoff_is_recognised_and_not_the_users() -> None:
     item = handoff(view_v1(CHECKPOINT, Caps()))
 
     assert is_ours(text_of(item))
@@ -77,7 +77,7 @@ def assistant(text: str) -> Item:
 
 
 @pytest.mark.parametrize("source", ["resume", "fork", "compact"])
-def test_a_window_that_begins_anew_gets_the_bundle(source: str) -> None:
+def test_new_window_gets_the_bundle(source: str) -> None:
     assert is_due(source, MEND, SHORT_VIEW, [user_message(["Mend it."])])
 
 
@@ -86,7 +86,7 @@ def test_any_other_start_gets_nothing(source: str) -> None:
     assert not is_due(source, MEND, SHORT_VIEW, [])
 
 
-def test_an_empty_checkpoint_is_not_told_but_a_plan_alone_is() -> None:
+def test_empty_checkpoint_is_not_injected_but_a_plan_alone_is() -> None:
     plan = Plan((Step("s1", "Look."),), {"s1": True}, None)
 
     assert is_empty(NOTHING)
@@ -105,7 +105,7 @@ def test_an_empty_checkpoint_is_not_told_but_a_plan_alone_is() -> None:
         handoff(SHORT_VIEW, DIGEST),
     ],
 )
-def test_what_the_window_has_already_is_given_again_only_after_a_compaction(given: Item) -> None:
+def test_bundle_in_the_window_is_repeated_only_after_a_compaction(given: Item) -> None:
     window = [given, user_message(["Go on."]), assistant("Done.")]
 
     assert not is_due("resume", MEND, SHORT_VIEW, window)
@@ -114,7 +114,7 @@ def test_what_the_window_has_already_is_given_again_only_after_a_compaction(give
 
 
 @pytest.mark.parametrize("earlier", [developer(bundle(SHORT_VIEW)), assistant(bundle(SHORT_VIEW))])
-def test_a_bundle_that_another_one_followed_and_one_in_the_assistants_mouth_do_not_count(
+def test_superseded_bundle_and_one_in_an_assistant_message_do_not_count(
     earlier: Item,
 ) -> None:
     window = [earlier, developer(bundle(OTHER)), assistant(bundle(SHORT_VIEW))]
@@ -138,7 +138,5 @@ def test_a_bundle_that_another_one_followed_and_one_in_the_assistants_mouth_do_n
         ("[SESSION_RESTORE v1]\n", False),
     ],
 )
-def test_a_text_shows_a_view_when_that_stands_whole_in_it_whatever_is_around_it(
-    text: str | None, is_shown: bool
-) -> None:
+def test_text_contains_a_view_if_the_whole_view_is_in_it(text: str | None, is_shown: bool) -> None:
     assert shows(text, SHORT_VIEW) is is_shown

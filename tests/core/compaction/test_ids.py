@@ -28,7 +28,7 @@ def test_an_id_is_a_uuid_of_version_7_that_tells_its_time(
 
 
 @given(st.integers(0, 2**48 - 2), EIGHT, EIGHT)
-def test_later_ids_sort_behind_earlier_ones(at_ms: int, one: bytes, other: bytes) -> None:
+def test_later_ids_sort_after_earlier_ones(at_ms: int, one: bytes, other: bytes) -> None:
     assert uuid7(at_ms, one) < uuid7(at_ms, other, 1) < uuid7(at_ms + 1, one)
 
 

@@ -24,11 +24,11 @@ def turns(count: int) -> list[OutlineTurn]:
     return [OutlineTurn(n, f"t{n}", n * 40 // count, f"do {n}") for n in range(1, count + 1)]
 
 
-def test_a_short_session_is_told_turn_by_turn() -> None:
+def test_short_session_is_listed_turn_by_turn() -> None:
     assert outline_of(turns(5), AMPLE) == Outline((), tuple(turns(5)))
 
 
-def test_older_turns_are_told_in_chunks() -> None:
+def test_older_turns_are_merged_into_chunks() -> None:
     found = outline_of(turns(RECENT_TURNS + CHUNK_TURNS + 1), AMPLE)
 
     assert found.chunks == (Chunk(1, CHUNK_TURNS, 0, 19, "do 1"),)
@@ -48,14 +48,14 @@ def test_ten_thousand_messages_in_forty_windows_make_sixteen_chunks() -> None:
     )
 
 
-def test_a_line_of_the_outline_is_short() -> None:
+def test_outline_line_is_short() -> None:
     found = outline_of([OutlineTurn(1, "t1", 0, "a\nb" + "c" * 999)], AMPLE)
 
     assert found.recent[0].text == "a b" + "c" * 156 + "…"
 
 
 @pytest.mark.parametrize("count", [3, 60, 200, 5_000])
-def test_an_outline_that_reaches_the_trigger_of_the_small_model_merges_to_its_target(
+def test_outline_above_the_trigger_of_the_small_model_is_merged_to_its_target(
     count: int,
 ) -> None:
     small = outline_budget(WindowOverrides(fast_environment="400"))

@@ -30,18 +30,18 @@ OLD = user(SUMMARY)
         *("handoff alone", "summary alone", "summary and compaction", "compaction alone", "empty"),
     ],
 )
-def test_in_the_middle_of_a_turn_context_stands_before_the_last_message_of_the_user(
+def test_mid_turn_context_is_put_before_the_last_user_message(
     items: list[Item], expected: list[Item]
 ) -> None:
     assert list(place(items, CONTEXT, "mid_turn")) == expected
 
 
 @pytest.mark.parametrize("placement", ["manual", "pre_turn"])
-def test_between_turns_no_context_is_put_in(placement: Placement) -> None:
+def test_between_turns_no_context_is_added(placement: Placement) -> None:
     assert place([ONE, HANDOFF], CONTEXT, placement) == (ONE, HANDOFF)
 
 
-def test_people_are_told_what_becomes_of_the_context() -> None:
+def test_placement_is_explained_to_people() -> None:
     assert STANDING_CONTEXT == {
         "manual": "rebuilt by the next turn",
         "pre_turn": "rebuilt by the next turn",

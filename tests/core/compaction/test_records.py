@@ -60,7 +60,7 @@ def undone(name: str) -> Undone:
     return Undone(name, AT, "user", "requested by the user")
 
 
-def test_a_line_answers_who_what_was_replaced_and_what_remains() -> None:
+def test_record_says_who_compacted_the_replaced_part_and_the_rest() -> None:
     assert to_value(installed()) == {
         "type": "installed",
         "compactionId": "k1",
@@ -125,7 +125,7 @@ def test_a_line_answers_who_what_was_replaced_and_what_remains() -> None:
     ],
     ids=range(5),
 )
-def test_a_line_reads_back_to_the_same_record(record: Record) -> None:
+def test_record_round_trips(record: Record) -> None:
     line = orjson.loads(orjson.dumps(to_value(record)))
 
     assert record_of(line | {"from the future": 1}) == record
@@ -148,11 +148,11 @@ def test_a_line_reads_back_to_the_same_record(record: Record) -> None:
     ],
     ids=range(11),
 )
-def test_what_is_no_record_gives_none(value: object) -> None:
+def test_invalid_line_is_not_a_record(value: object) -> None:
     assert record_of(value) is None
 
 
-def test_the_newest_compaction_tells_where_the_work_goes_on() -> None:
+def test_newest_compaction_says_where_the_session_continues() -> None:
     first, second, third = (installed(f"k{n}", target=target) for n, target in enumerate("TUV"))
 
     assert standing([], "S") is None
@@ -163,7 +163,7 @@ def test_the_newest_compaction_tells_where_the_work_goes_on() -> None:
     assert standing([first, second, undone("k1"), third], "S") == third
 
 
-def test_a_session_that_a_compaction_made_is_where_its_own_work_goes_on() -> None:
+def test_session_made_by_a_compaction_continues_in_itself() -> None:
     made, in_place = installed(seed=CHECKPOINT), installed(target="S")
 
     assert standing([made], "T") is None
@@ -171,7 +171,7 @@ def test_a_session_that_a_compaction_made_is_where_its_own_work_goes_on() -> Non
     assert began_session([in_place], "S") is began_session([undone("k1")], "T") is None
 
 
-def test_a_record_keeps_author_and_time_of_each_item_and_counts_the_rest() -> None:
+def test_record_keeps_author_and_time_of_each_item_and_counts_the_rest() -> None:
     items = [with_parts(image()), user("x" * 400), with_parts("see", image()), LONG_ANSWER]
     found = build(pasts(items), CHECKPOINT, Caps(), Terms(placement="manual", budget=60))
     assert isinstance(found, Replacement)
@@ -207,7 +207,7 @@ def test_items_of_an_earlier_replacement_keep_the_time_of_their_first_line() -> 
     assert remembered(history[1:], record) == tuple(history[1:])
 
 
-def test_items_that_were_brought_back_are_where_they_were_before() -> None:
+def test_items_restored_by_undo_have_their_earlier_places() -> None:
     words, put_in = user("fix it"), output("c1", "aborted")
     history = [Past(item, "now", "seq:9") for item in (words, put_in, LONG_ANSWER)]
     known = [Past(words, "then", "seq:3"), Past(put_in)]

@@ -59,7 +59,7 @@ def declined(items: list[Item], terms: Terms = MANUAL, checkpoint: object = CHEC
     return found
 
 
-def test_a_replacement_is_the_users_words_and_then_the_handoff() -> None:
+def test_replacement_is_user_messages_followed_by_the_handoff() -> None:
     assert built(SESSION).items == (
         user("fix the login"),
         user("like here", "[left out here: image/png, 3008 bytes]"),
@@ -67,7 +67,7 @@ def test_a_replacement_is_the_users_words_and_then_the_handoff() -> None:
     )
 
 
-def test_an_earlier_handoff_or_summary_and_standing_context_give_way_to_the_new_one() -> None:
+def test_new_handoff_replaces_earlier_handoffs_summaries_and_context() -> None:
     first = built(SESSION)
     context = [message("developer", "be kind"), user(ENVIRONMENT), user(SUMMARY)]
 
@@ -76,7 +76,7 @@ def test_an_earlier_handoff_or_summary_and_standing_context_give_way_to_the_new_
     assert second.items == (*first.items[:-1], user("go on"), HANDOFF)
 
 
-def test_the_report_says_what_became_of_each_item() -> None:
+def test_report_says_how_each_item_was_treated() -> None:
     report = built(SESSION).report
 
     assert [(piece.kind, piece.author, piece.fate) for piece in report.pieces] == [
@@ -110,7 +110,9 @@ def test_the_report_says_what_became_of_each_item() -> None:
         (17_234, None),
     ],
 )
-def test_a_compaction_that_saves_not_even_a_tenth_says_so(after: int, remark: str | None) -> None:
+def test_compaction_that_saves_less_than_a_tenth_is_reported(
+    after: int, remark: str | None
+) -> None:
     report = built(SESSION).report
 
     told = attrs.evolve(report, before=Figure(19_150, "reported"), after=after).remark
@@ -127,7 +129,7 @@ def test_a_compaction_that_saves_not_even_a_tenth_says_so(after: int, remark: st
         (["go on", "one", "go on"], 20_000, "merged kept kept replaced"),
     ],
 )
-def test_a_message_beyond_the_budget_is_cut_and_older_ones_are_dropped(
+def test_message_beyond_the_budget_is_cut_and_older_ones_are_dropped(
     texts: list[str], budget: int, fates: str
 ) -> None:
     terms = Terms(placement="manual", budget=budget)
@@ -137,7 +139,7 @@ def test_a_message_beyond_the_budget_is_cut_and_older_ones_are_dropped(
     assert [piece.cut_tokens for piece in report.truncated] == [50] * ("truncated" in fates)
 
 
-def test_sizes_are_told_for_both_sides() -> None:
+def test_sizes_are_given_before_and_after() -> None:
     found = built(SESSION, Terms(placement="manual", before=Figure(70_000, "reported")))
 
     assert found.report.before == Figure(70_000, "reported")
@@ -147,7 +149,7 @@ def test_sizes_are_told_for_both_sides() -> None:
     assert built(SESSION).report.before == Figure(of_items(SESSION), "estimated")
 
 
-def test_the_calibration_of_a_session_counts_in_every_size() -> None:
+def test_calibration_of_a_session_applies_to_every_size() -> None:
     bare, size = built(SESSION).report, of_items(SESSION)
     known = Calibration(9_000, 900)
 
@@ -162,7 +164,7 @@ def test_the_calibration_of_a_session_counts_in_every_size() -> None:
     assert report.bound == (target + bare.sent_again) * 9 // 10 + 9_000
 
 
-def test_the_oldest_messages_are_dropped_one_by_one_until_the_target_is_met() -> None:
+def test_oldest_messages_are_dropped_one_by_one_until_the_target_is_met() -> None:
     items = [user(letter * 400) for letter in "abcd"] + [LONG_ANSWER]
     each = of_item(items[0])
     target = of_item(HANDOFF) + 2 * each
@@ -187,20 +189,20 @@ def test_nothing_is_built_when_one_item_alone_is_too_large(target: int) -> None:
 
 
 @pytest.mark.parametrize("placement", ["mid_turn", "", "now", "MANUAL"])
-def test_another_placement_is_refused_and_not_guessed_at(placement: str) -> None:
+def test_unsupported_placement_is_refused(placement: str) -> None:
     assert declined(SESSION, Terms(placement=placement)) == Declined(
         "unsupported_placement", {"placement": placement}
     )
 
 
-def test_an_open_turn_keeps_its_history() -> None:
+def test_open_turn_keeps_its_history() -> None:
     terms = Terms(placement="manual", turn_ended=False)
 
     assert declined(SESSION, terms) == Declined("turn_not_complete", {})
     assert built(SESSION, attrs.evolve(terms, waived=frozenset({"turn_not_complete"}))).items
 
 
-def test_below_its_threshold_a_session_is_left_alone() -> None:
+def test_session_below_its_threshold_is_not_compacted() -> None:
     terms = Terms(placement="pre_turn", before=Figure(152_999, "reported"), trigger=153_000)
 
     assert declined(SESSION, terms) == Declined(
@@ -210,7 +212,7 @@ def test_below_its_threshold_a_session_is_left_alone() -> None:
     assert built(SESSION, attrs.evolve(terms, trigger=None))
 
 
-def test_what_would_not_be_smaller_is_declined_unless_the_user_insists() -> None:
+def test_replacement_that_is_not_smaller_is_refused_unless_forced() -> None:
     small = [user("a")]
     insists = Terms(placement="manual", waived=frozenset({"not_smaller"}))
 
@@ -220,7 +222,7 @@ def test_what_would_not_be_smaller_is_declined_unless_the_user_insists() -> None
     assert built(small, insists).items == (user("a"), HANDOFF)
 
 
-def test_without_anything_to_go_on_nothing_is_built() -> None:
+def test_replacement_without_content_is_not_built() -> None:
     assert declined([]) == Declined("missing_context", {"items": 0})
     assert declined([LONG_ANSWER], checkpoint=EMPTY) == Declined("missing_context", {"items": 1})
     assert isinstance(build(pasts([user("a"), LONG_ANSWER]), EMPTY, CAPS, MANUAL), Replacement)
@@ -254,7 +256,7 @@ def codes(found: CompactionContents) -> list[tuple[str, int]]:
     return [(each.code, each.count) for each in found.warnings]
 
 
-def test_the_parts_are_the_messages_the_view_and_the_digest() -> None:
+def test_parts_are_the_messages_the_view_and_the_digest() -> None:
     found = contents([user("fix the login"), *WORK, user("and\ntest it")], quoting(DIGEST))
 
     assert [each.text for each in found.messages] == ["fix the login", "and\ntest it"]
@@ -264,7 +266,7 @@ def test_the_parts_are_the_messages_the_view_and_the_digest() -> None:
     assert codes(found) == []
 
 
-def test_what_does_not_fit_is_warned_of() -> None:
+def test_part_that_does_not_fit_causes_a_warning() -> None:
     long = user("a long log\n" * 4_000)
     terms = attrs.evolve(quoting(DIGEST), budget=2_002)
 
@@ -275,7 +277,7 @@ def test_what_does_not_fit_is_warned_of() -> None:
 
 
 @pytest.mark.parametrize("too_large_for", ["history", "window"])
-def test_a_digest_that_there_is_no_room_for_is_left_out_and_warned_of(too_large_for: str) -> None:
+def test_digest_without_room_is_left_out_with_a_warning(too_large_for: str) -> None:
     large = Digest(TEXT + "- x\n" * 20_000, 20_014, 32_000)
     terms = quoting(large)
     if too_large_for == "window":
@@ -288,13 +290,13 @@ def test_a_digest_that_there_is_no_room_for_is_left_out_and_warned_of(too_large_
 
 
 @pytest.mark.parametrize(("budget", "told"), [(0, []), (49, [("digest_too_small", 1)])])
-def test_a_budget_that_no_digest_fits_into_is_told(budget: int, told: list[object]) -> None:
+def test_budget_below_any_digest_is_reported(budget: int, told: list[object]) -> None:
     found = contents([user("fix the login"), *WORK], quoting(Digest(budget=budget)))
 
     assert codes(found) == told
 
 
-def test_a_session_that_codex_has_open_is_warned_of() -> None:
+def test_session_open_in_codex_causes_a_warning() -> None:
     found = contents([user("fix the login"), *WORK], quoting(DIGEST), live=True)
 
     assert codes(found) == [("session_live", 1)]

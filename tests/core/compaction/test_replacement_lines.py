@@ -50,7 +50,7 @@ def made(head: Json = HEAD) -> NewSession:
     return new_session(ITEMS, source, NAMING, AT, ("NEW", "A", "B"))
 
 
-def test_the_record_holds_the_whole_replacement_the_last_text_and_the_chain() -> None:
+def test_record_holds_the_whole_replacement_the_last_text_and_the_chain() -> None:
     line = compacted(ITEMS, Chain("a", "b", "c", 2))
 
     assert line == RecordLine(
@@ -67,14 +67,14 @@ def test_the_record_holds_the_whole_replacement_the_last_text_and_the_chain() ->
     assert replacement_of(line.payload) == tuple(ITEMS)
 
 
-def test_windows_that_nobody_knows_are_left_out() -> None:
+def test_unknown_windows_are_left_out() -> None:
     payload = compacted([], Chain(number=2).opened("d")).payload
 
     assert list(payload) == ["message", "replacement_history", "window_number", "window_id"]
     assert compacted([], Chain()).payload == {"message": "", "replacement_history": []}
 
 
-def test_in_place_the_weight_of_the_new_window_follows_the_record() -> None:
+def test_token_count_of_the_new_window_follows_the_record_in_place() -> None:
     last: Json = {
         "type": "token_count",
         "info": {
@@ -104,7 +104,7 @@ def test_in_place_the_weight_of_the_new_window_follows_the_record() -> None:
 
 
 @pytest.mark.parametrize("last", [None, {"type": "token_count", "info": None}])
-def test_without_an_earlier_report_the_sums_begin_at_zero(last: Json | None) -> None:
+def test_without_an_earlier_report_the_totals_begin_at_zero(last: Json | None) -> None:
     payload = token_count(5, last).payload
 
     info = object_of(payload["info"])
@@ -115,7 +115,7 @@ def test_without_an_earlier_report_the_sums_begin_at_zero(last: Json | None) -> 
     assert (found.tokens, found.source) == (5, "estimated")
 
 
-def test_a_new_session_says_where_it_comes_from_and_begins_its_own_windows() -> None:
+def test_new_session_names_its_source_and_begins_its_own_windows() -> None:
     session = made()
 
     assert session.meta == {
@@ -136,7 +136,7 @@ def test_a_new_session_says_where_it_comes_from_and_begins_its_own_windows() -> 
     assert session.lines[0] == compacted(ITEMS, session.chain)
 
 
-def test_a_new_session_is_named_by_a_task_that_no_model_sees() -> None:
+def test_new_session_is_named_by_a_task_that_no_model_sees() -> None:
     assert [line.payload for line in made().lines[1:]] == [
         {
             "type": "task_started",
@@ -169,7 +169,7 @@ def test_a_new_session_is_named_by_a_task_that_no_model_sees() -> None:
     assert {line.type for line in made().lines[1:]} == {"event_msg"}
 
 
-def test_a_legacy_session_is_named_by_an_event() -> None:
+def test_legacy_session_is_named_by_an_event() -> None:
     session = made({**HEAD, "history_mode": "legacy"})
 
     assert session.meta["history_mode"] == "legacy"
@@ -195,11 +195,11 @@ def test_a_legacy_session_is_named_by_an_event() -> None:
     ],
     ids=str,
 )
-def test_a_session_that_codex_would_hide_is_listed(told: object, listed: str) -> None:
+def test_session_that_codex_would_hide_is_listed(told: object, listed: str) -> None:
     assert made({**HEAD, "source": told}).meta["source"] == listed
 
 
-def test_a_head_that_tells_little_makes_one_that_codex_takes() -> None:
+def test_incomplete_head_becomes_one_that_codex_accepts() -> None:
     session = made({})
 
     assert session.meta == {
@@ -216,7 +216,7 @@ def test_a_head_that_tells_little_makes_one_that_codex_takes() -> None:
     }
 
 
-def test_a_session_without_a_title_gets_a_name() -> None:
+def test_session_without_a_title_gets_a_name() -> None:
     source = SourceSession("SOURCE", "/home/ana/shop", HEAD, None)
     session = new_session(ITEMS, source, Naming(" \n", "T", "I"), AT, ("NEW", "A", "B"))
 

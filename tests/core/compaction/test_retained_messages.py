@@ -66,7 +66,7 @@ def sizes(*tokens: int, budget: int = RETAINED_TOKENS) -> list[int]:
     ],
     ids=str,
 )
-def test_long_messages_are_cut_the_oldest_first_until_all_fit(
+def test_long_messages_are_cut_oldest_first_until_all_fit(
     tokens: list[int], kept: list[int]
 ) -> None:
     assert sizes(*tokens) == kept
@@ -81,7 +81,9 @@ def test_long_messages_are_cut_the_oldest_first_until_all_fit(
     ],
     ids=str,
 )
-def test_what_still_does_not_fit_goes_from_the_oldest(tokens: list[int], kept: list[int]) -> None:
+def test_messages_that_still_do_not_fit_are_dropped_oldest_first(
+    tokens: list[int], kept: list[int]
+) -> None:
     assert sizes(*tokens) == kept
 
 
@@ -97,7 +99,7 @@ def test_three_pasted_logs_leave_all_requests() -> None:
     assert len(found) == 20
 
 
-def test_of_identical_messages_the_newest_alone_is_kept() -> None:
+def test_only_the_newest_of_identical_messages_is_kept() -> None:
     history = pasts([user("go on"), user("fix it"), user("go on")])
 
     assert [each.place for each in select(history, 20_000).retained] == [1, 2]
@@ -109,14 +111,14 @@ def test_another_budget_keeps_another_amount() -> None:
     assert kept(user("aaaa"), budget=0) == []
 
 
-def test_the_cut_is_in_the_middle_at_whole_characters() -> None:
+def test_cut_is_in_the_middle_at_whole_characters() -> None:
     text = "é" * 50
 
     assert kept(user(text), budget=2) == ["éé…23 tokens truncated…éé"]
     assert kept(user("日" * 9), budget=1) == ["…6 tokens truncated…"]
 
 
-def test_a_message_of_several_parts_keeps_them_apart_unless_it_is_cut() -> None:
+def test_message_of_several_parts_keeps_them_apart_unless_it_is_cut() -> None:
     whole = select(pasts([user("one", "two")]), 2).retained[0]
     cut = select(pasts([user("onex", "twox")]), 1).retained[0]
 
@@ -137,11 +139,11 @@ def test_a_message_of_several_parts_keeps_them_apart_unless_it_is_cut() -> None:
         "<user_shell_command>ls</user_shell_command>",
     ],
 )
-def test_what_no_person_wrote_is_never_kept(text: str) -> None:
+def test_injected_message_is_never_kept(text: str) -> None:
     assert kept(user("a"), user(text), user("b")) == ["a", "b"]
 
 
-def test_only_messages_of_the_user_are_kept_with_their_places() -> None:
+def test_only_user_messages_are_kept_with_their_places() -> None:
     others = [message("developer", "x"), message("assistant", "x"), call("c"), output("c", "x")]
 
     found = select(pasts([*others, user("a"), user(SUMMARY), user("b"), user("")]), 20_000).retained
@@ -149,7 +151,7 @@ def test_only_messages_of_the_user_are_kept_with_their_places() -> None:
     assert [(text_of(each.item), each.place) for each in found] == [("a", 4), ("b", 6)]
 
 
-def test_a_message_that_was_cut_once_stays_as_it_is_the_next_time() -> None:
+def test_message_that_was_cut_once_stays_the_same_next_time() -> None:
     items = [each.item for each in select(pasts([of(30_000), user("and this")]), 20_000).retained]
     second = select(pasts(items), 20_000)
 
@@ -157,7 +159,7 @@ def test_a_message_that_was_cut_once_stays_as_it_is_the_next_time() -> None:
     assert not any(each.cut_tokens for each in second.retained)
 
 
-def test_what_there_was_no_room_for_is_told_by_its_place() -> None:
+def test_dropped_message_is_reported_with_its_place() -> None:
     history = pasts([user("old"), user("abcd"), message("assistant", "x"), user("efgh")])
 
     assert [select(history, budget).reached for budget in (0, 1, 2, 3)] == [4, 3, 1, 0]
@@ -173,7 +175,7 @@ def parts(item: Item) -> tuple[str, ...]:
     return plain_message(item).parts
 
 
-def test_an_image_gives_way_to_a_note_with_its_size() -> None:
+def test_image_is_replaced_by_a_note_with_its_size() -> None:
     item = with_parts("look", "<image name=[Image #1]>", image(), "</image>", "what is it?")
 
     assert parts(item) == ("look", f"[left out here: image/png, {SIZE} bytes]", "what is it?")
@@ -215,7 +217,7 @@ def test_an_image_gives_way_to_a_note_with_its_size() -> None:
     ],
     ids=range(15),
 )
-def test_payloads_in_a_text_give_way_to_notes(text: str, left: str) -> None:
+def test_payload_in_a_text_is_replaced_by_a_note(text: str, left: str) -> None:
     assert parts(user(text)) == (left,)
 
 
@@ -236,11 +238,11 @@ def test_payloads_in_a_text_give_way_to_notes(text: str, left: str) -> None:
     ],
     ids=range(11),
 )
-def test_long_words_are_no_payload(text: str) -> None:
+def test_long_words_are_not_payload(text: str) -> None:
     assert parts(user(text)) == (text,)
 
 
-def test_of_a_message_that_an_editor_wrapped_the_request_alone_is_kept() -> None:
+def test_only_the_request_of_an_editor_message_is_kept() -> None:
     wrapped = (
         "# Context from my IDE setup:\n## Open tabs:\n- a.py\n\n## My request for Codex:\nfix it\n"
     )
@@ -277,7 +279,7 @@ def test_other_parts_are_left_out_too() -> None:
     ],
     ids=range(4),
 )
-def test_a_message_that_is_only_payload_is_not_kept_but_counted(item: Item) -> None:
+def test_message_that_is_only_payload_is_counted_and_not_kept(item: Item) -> None:
     found = select(pasts([with_parts("look", image()), item, user("b")]), 20_000)
 
     assert [each.place for each in found.retained] == [0, 2]
@@ -285,7 +287,7 @@ def test_a_message_that_is_only_payload_is_not_kept_but_counted(item: Item) -> N
     assert found.only_payload == (1,)
 
 
-def test_a_text_is_looked_through_in_time_that_grows_with_it_alone() -> None:
+def test_text_is_searched_in_linear_time() -> None:
     def text(size: int) -> str:
         lines = "\n".join(["x" * 64] * (size // 64))
         return "data:image/png;base64,AAAA" * (size // 26) + "ab/" * (size // 3) + lines

@@ -24,7 +24,7 @@ NOBODY = WindowOverrides()
 
 
 @pytest.mark.parametrize("mode", ["offer", "automatic"])
-def test_an_offer_says_what_is_in_use_and_from_where_on_that_is_too_much(mode: OfferMode):
+def test_offer_shows_the_tokens_in_use_and_the_trigger(mode: OfferMode):
     made = offer(mode, FULL, NOBODY)
 
     assert made is not None
@@ -51,16 +51,16 @@ def test_an_offer_says_what_is_in_use_and_from_where_on_that_is_too_much(mode: O
         (between(tokens=153_000, window=400_000), False),
     ],
 )
-def test_it_is_offered_between_turns_where_the_trigger_is_reached(session: Between, offered: bool):
+def test_compaction_is_offered_between_turns_at_the_trigger(session: Between, offered: bool):
     assert (offer("offer", session, NOBODY) is not None) is offered
 
 
-def test_whoever_switched_it_off_is_offered_nothing():
+def test_disabled_setting_offers_nothing():
     assert offer("off", FULL, NOBODY) is None
 
 
 @pytest.mark.parametrize("tokens", [160_000, 300_000])
-def test_an_estimate_counts_also_above_the_window_and_is_called_one(tokens: int):
+def test_estimate_above_the_window_counts_and_is_marked_as_an_estimate(tokens: int):
     session = Between(ended=True, tokens=tokens, source="estimated", window=272_000)
 
     made = offer("offer", session, NOBODY)
@@ -88,7 +88,7 @@ FAST = WindowOverrides(fast_setting=32_000, fast_environment="64000")
         (FAST, (272_000, "advertised"), (32_000, "setting")),
     ],
 )
-def test_settings_go_before_the_environment_and_that_before_the_model(
+def test_settings_override_the_environment_and_it_overrides_the_model(
     named: WindowOverrides, main: tuple[int, str], fast: tuple[int, str]
 ):
     """The outline goes by the window of the smaller model."""
@@ -98,7 +98,7 @@ def test_settings_go_before_the_environment_and_that_before_the_model(
     assert (outlines.window, outlines.window_source) == fast
 
 
-def test_a_window_that_is_deliberately_limited_moves_the_trigger():
+def test_limited_window_moves_the_trigger():
     session = between(tokens=60_000)
 
     assert offer("offer", session, NOBODY) is None
