@@ -69,7 +69,7 @@ def problems(value: object, kind: type = Outer) -> list[str]:
     return [problem.text("it") for problem in problems_of(found.value)]
 
 
-def test_what_is_written_reads_back() -> None:
+def test_written_value_reads_back() -> None:
     assert stored.unstructure(WHOLE) == WRITTEN
     assert stored.structure(WRITTEN, Outer) == WHOLE
 
@@ -117,24 +117,24 @@ def test_only_a_list_is_a_list(value: object) -> None:
 
 
 @pytest.mark.parametrize("value", ["ab", [["a", True]], (), None, 5])
-def test_only_an_object_is_one(value: object) -> None:
+def test_only_an_object_is_an_object(value: object) -> None:
     items: list[object] = []
 
     assert problems({"items": items, "flags": value}) == ["expected a mapping @ it.flags"]
     assert read_or_none(stored, value, Outer) is None
 
 
-def test_a_missing_key_takes_its_default_except_in_a_complete_state() -> None:
+def test_missing_key_takes_its_default_except_in_a_complete_state() -> None:
     assert stored.structure({"longName": "x"}, Inner) == Inner("x")
     assert read_or_none(stored, {"count": 1}, Inner) is None
     assert read_or_none(states, {"long_name": "x"}, Inner) is None
     assert states.structure({"long_name": "x", "count": None}, Inner) == Inner("x")
 
 
-def test_an_unknown_key_is_ignored_in_our_own_files() -> None:
+def test_unknown_key_is_ignored_in_our_own_files() -> None:
     assert stored.structure({"longName": "x", "more": 1}, Inner) == Inner("x")
 
 
-def test_what_a_record_refuses_itself_does_not_fit() -> None:
+def test_value_refused_by_its_record_does_not_fit() -> None:
     assert problems({"size": 10}, Checked) == ["invalid value @ it"]
     assert read_or_none(stored, {"size": 10}, Checked) is None

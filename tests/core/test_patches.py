@@ -15,7 +15,7 @@ def patch(*lines: str) -> str:
     return "\n".join(("*** Begin Patch", *lines, "*** End Patch", ""))
 
 
-def test_a_patch_names_its_files_in_order():
+def test_patch_names_its_files_in_order():
     text = patch(
         "*** Add File: new.py",
         "+x = 1",
@@ -69,11 +69,11 @@ def test_only_headers_outside_of_content_count(lines: tuple[str, ...]):
         patch("*** Add File: a", "+b", "*** Move to: "),
     ],
 )
-def test_white_space_a_wrapping_heredoc_and_a_vain_move_are_passed_over(text: str):
+def test_white_space_a_heredoc_and_a_move_to_itself_are_skipped(text: str):
     assert files_of(text) == (PatchedFile("a", "add", None),)
 
 
-def test_a_file_moves_once_and_text_without_a_begin_is_no_patch():
+def test_file_moves_once_and_text_without_a_begin_is_not_a_patch():
     moved = patch("*** Update File: a", "*** Move to: b", "*** Move to: c")
 
     assert files_of(moved) == (PatchedFile("a", "update", "b"),)
@@ -88,5 +88,5 @@ def test_no_text_makes_reading_fail(lines: list[str]):
 
 
 @pytest.mark.parametrize("line", ["*** Update File: a", "*** Move to: a", "+a", " " * 40])
-def test_a_patch_takes_time_in_proportion_to_its_length(line: str):
+def test_patch_takes_linear_time(line: str):
     takes_time_in_proportion(files_of, lambda lines: patch(*[line] * lines), first=500)

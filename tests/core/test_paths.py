@@ -46,14 +46,14 @@ def named(
         ("file:/x", "file:/x"),
     ],
 )
-def test_a_path_is_named_relative_to_the_base_or_absolute(path: str, uri: str) -> None:
+def test_path_is_relative_to_the_base_or_absolute(path: str, uri: str) -> None:
     assert named(path) == uri
 
 
 @pytest.mark.parametrize(
     "path", ["", ".", POSIX, POSIX + "/", "./src/..", "../shop", "file://", "file://host/a"]
 )
-def test_the_base_itself_and_an_empty_path_are_no_file(path: str) -> None:
+def test_base_itself_and_an_empty_path_are_not_files(path: str) -> None:
     assert named(path) is None
 
 
@@ -85,7 +85,7 @@ def test_the_base_itself_and_an_empty_path_are_no_file(path: str) -> None:
         ("./C:x", "C:/Users/Ana/shop/C:x"),
     ],
 )
-def test_a_path_under_a_windows_base_has_slashes_and_ignores_case(path: str, uri: str) -> None:
+def test_path_under_a_windows_base_has_slashes_and_ignores_case(path: str, uri: str) -> None:
     assert named(path, WINDOWS) == uri
 
 
@@ -100,7 +100,7 @@ def test_a_path_under_a_windows_base_has_slashes_and_ignores_case(path: str, uri
         "file://localhost/C:/Users/Ana/shop",
     ],
 )
-def test_a_windows_base_may_be_written_in_any_way(base: str) -> None:
+def test_windows_base_may_have_any_spelling(base: str) -> None:
     assert named(r"C:\users\ANA\Shop\src\a.py", base) == "src/a.py"
     assert named(base, base) is None
 
@@ -108,18 +108,18 @@ def test_a_windows_base_may_be_written_in_any_way(base: str) -> None:
 @pytest.mark.parametrize(
     "base", [r"\\host\share\shop", r"\\?\UNC\HOST\share\shop", "file://host/share/shop"]
 )
-def test_a_base_may_lie_on_another_host(base: str) -> None:
+def test_base_may_be_on_another_host(base: str) -> None:
     assert named(r"\\HOST\Share\shop\a", base) == "a"
     assert named("..\\a", base) in {"//host/share/a", "//HOST/share/a"}
     assert named("\\a", base) in {"//host/share/a", "//HOST/share/a"}
 
 
-def test_a_host_alone_is_a_base_too() -> None:
+def test_host_alone_is_a_base() -> None:
     assert named(r"\\host\share\a", r"\\host") == "share/a"
     assert named(r"\\host", r"\\host") is None
 
 
-def test_case_is_ignored_as_languages_fold_it() -> None:
+def test_case_is_ignored_by_unicode_case_folding() -> None:
     assert named(r"C:\STRASSE\a", r"c:\straße") == "a"
     assert named("/STRASSE/a", "/straße") == "/STRASSE/a"
 
@@ -137,7 +137,7 @@ def test_case_is_ignored_as_languages_fold_it() -> None:
         ("C:\\", "C:", None),
     ],
 )
-def test_a_base_is_made_plain_first(base: str, path: str, uri: str | None) -> None:
+def test_base_is_normalised_first(base: str, path: str, uri: str | None) -> None:
     assert named(path, base) == uri
 
 
@@ -155,7 +155,7 @@ def test_a_base_is_made_plain_first(base: str, path: str, uri: str | None) -> No
         ("../y", "file:///home/ana/shop/x", "y/a.py"),
     ],
 )
-def test_a_relative_path_starts_at_the_calls_own_folder_then_the_turns_then_the_base(
+def test_relative_path_starts_at_the_folder_of_the_call_then_turn_then_base(
     folder: str | None, turn_folder: str | None, uri: str
 ) -> None:
     assert named("a.py", POSIX, folder, turn_folder) == uri
@@ -181,7 +181,7 @@ def test_without_an_absolute_base_a_relative_path_stays_relative(
     assert named(path, base) == uri
 
 
-def test_without_a_base_the_first_absolute_path_tells_the_system() -> None:
+def test_without_a_base_the_first_absolute_path_gives_the_system() -> None:
     assert named("C:\\x\\y", None) == "C:/x/y"
     assert named("x\\y", None, folder="d:\\z") == "D:/z/x/y"
     assert named("x\\y", None, folder="d:\\z", turn_folder="/home") == "/home/d:\\z/x\\y"
@@ -198,7 +198,7 @@ def test_without_a_base_the_first_absolute_path_tells_the_system() -> None:
         ("a\ud800b", "a\ufffdb"),
     ],
 )
-def test_control_characters_are_encoded_and_it_is_told(path: str, uri: str) -> None:
+def test_control_characters_are_encoded_and_reported(path: str, uri: str) -> None:
     assert uri_of(path, folder=None, turn_folder=None, base=POSIX) == FileUri(uri, encoded=True)
 
 
@@ -213,14 +213,14 @@ def test_a_control_character_above_the_base_changes_nothing() -> None:
     assert found == FileUri("c", encoded=False)
 
 
-def test_a_uri_has_at_most_1024_code_points() -> None:
+def test_uri_has_at_most_1024_code_points() -> None:
     assert named("🎉" * 1024) == "🎉" * 1024
     assert named("a" * 1025) is None
     assert named("a" * 1022 + "\n") is None
     assert named("a/../" * 400 + "b") == "b"
 
 
-def test_a_path_that_no_system_opens_is_not_looked_at() -> None:
+def test_path_that_no_system_opens_is_not_read() -> None:
     assert named("./" * 40_000 + "a") is None
     assert named("a", folder="x" * 100_000) is None
 
@@ -245,7 +245,7 @@ def test_a_path_that_no_system_opens_is_not_looked_at() -> None:
         ("../a", None, None),
     ],
 )
-def test_a_uri_leads_back_to_the_file(uri: str, base: str | None, path: str | None) -> None:
+def test_uri_leads_back_to_the_file(uri: str, base: str | None, path: str | None) -> None:
     assert absolute_of(uri, base) == path
 
 
@@ -265,7 +265,7 @@ BASES = st.sampled_from(
 
 
 @given(path=PATHS, folder=PATHS, base=BASES)
-def test_a_name_leads_to_a_file_of_the_same_name(path: str, folder: str, base: str) -> None:
+def test_name_leads_to_a_file_of_the_same_name(path: str, folder: str, base: str) -> None:
     found = uri_of(path, folder=folder, turn_folder=None, base=base)
     if found is not None:
         absolute = absolute_of(found.uri, base)
@@ -277,7 +277,7 @@ def test_a_name_leads_to_a_file_of_the_same_name(path: str, folder: str, base: s
 
 
 @given(path=PATHS | st.text(), folder=PATHS | st.none(), base=BASES | PATHS | st.none())
-def test_a_name_is_plain_text_on_one_line(path: str, folder: str | None, base: str | None) -> None:
+def test_name_is_plain_text_on_one_line(path: str, folder: str | None, base: str | None) -> None:
     found = uri_of(path, folder=folder, turn_folder=None, base=base)
     if found is not None:
         assert found.uri.encode()

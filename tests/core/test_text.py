@@ -38,32 +38,32 @@ def test_each_run_of_control_characters_becomes_one_space(text: str, line: str) 
 
 @pytest.mark.parametrize("character", ["a", "é", "日", "🎉", "\u0301"], ids=ascii)
 @pytest.mark.parametrize("length", [0, 1, 159, 160, 161, 10_000])
-def test_a_text_is_cut_by_code_points(character: str, length: int) -> None:
+def test_text_is_cut_by_code_points(character: str, length: int) -> None:
     short = cut(character * length, 160)
     assert short == (character * length if length <= 160 else character * 159 + "…")
 
 
-def test_a_cut_trims_nothing_and_may_split_what_looks_like_one_character() -> None:
+def test_cut_trims_nothing_and_may_split_a_grapheme() -> None:
     assert cut("ab cd", 4) == "ab …"
     assert cut(FAMILY, 2) == "\U0001f469…"
     assert cut("a\ud800bcd", 4) == "a\ufffdb…"
 
 
 @pytest.mark.parametrize(("limit", "short"), [(2, "a…"), (1, "…"), (0, ""), (-1, "")])
-def test_a_tiny_limit_holds(limit: int, short: str) -> None:
+def test_tiny_limit_holds(limit: int, short: str) -> None:
     assert cut("abc", limit) == short
 
 
-def test_a_value_is_redacted_before_it_is_cut() -> None:
+def test_value_is_redacted_before_it_is_cut() -> None:
     assert value(f"a\n{KEY}\nb", 160) == "a [redacted] b"
     assert value("a" * 155 + " " + KEY, 160) == "a" * 155 + " [re…"
 
 
-def test_white_space_in_front_does_not_count_as_looked_at() -> None:
+def test_leading_white_space_does_not_count_towards_the_scan_limit() -> None:
     assert value("\n \u2028" * SCANNED + "a b", 160) == "a b"
 
 
-def test_a_value_of_a_huge_text_looks_at_its_beginning_alone() -> None:
+def test_value_of_a_huge_text_scans_only_its_beginning() -> None:
     text = "fix the login\n" * 1_000_000
 
     begin = time.process_time()
@@ -73,7 +73,7 @@ def test_a_value_of_a_huge_text_looks_at_its_beginning_alone() -> None:
     assert short == ("fix the login " * 12)[:159] + "…"
 
 
-def test_what_may_be_half_a_secret_at_the_end_of_the_looked_at_is_left_off() -> None:
+def test_value_drops_last_word_if_scan_limit_may_split_a_secret() -> None:
     text = "a" + "\n" * (SCANNED - 11) + KEY
 
     assert value(text, 160) == "a…"
@@ -82,7 +82,7 @@ def test_what_may_be_half_a_secret_at_the_end_of_the_looked_at_is_left_off() -> 
 
 
 @given(st.text(st.characters(), max_size=300), st.integers(1, 200))
-def test_a_value_never_outgrows_its_limit_nor_its_line(text: str, limit: int) -> None:
+def test_value_never_exceeds_its_limit_or_its_line(text: str, limit: int) -> None:
     short = value(text, limit)
     assert len(short) <= limit
     assert len(short.splitlines()) <= 1
@@ -91,15 +91,15 @@ def test_a_value_never_outgrows_its_limit_nor_its_line(text: str, limit: int) ->
 
 
 @given(st.text(st.sampled_from("ab \n\t\u2028\u202e\u00a0"), max_size=40))
-def test_a_run_of_line_breaks_becomes_what_any_other_run_does(text: str) -> None:
+def test_run_of_line_breaks_becomes_one_space(text: str) -> None:
     assert one_line(text) == re.sub(f"[{CONTROLS}]+", " ", text).strip()
 
 
 @given(st.text(st.sampled_from("ab \n\t\u2028\u202e\u00a0"), max_size=40))
-def test_one_line_twice_is_one_line(text: str) -> None:
+def test_one_line_is_idempotent(text: str) -> None:
     assert one_line(one_line(text)) == one_line(text)
 
 
 @given(st.text("ab \n=:", max_size=30), st.text("ab \n=:", max_size=30))
-def test_a_value_holds_no_secret(before: str, after: str) -> None:
+def test_value_holds_no_secret(before: str, after: str) -> None:
     assert find_secret(value(before + " " + KEY + " " + after, 160)) is None

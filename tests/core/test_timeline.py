@@ -28,7 +28,7 @@ def turns(*steps: r.Step, form: r.Form = "paginated") -> tuple[TimelineTurn, ...
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_row_counts_calls_files_and_checks_of_its_turn(form: r.Form):
+def test_row_counts_calls_files_and_checks_of_its_turn(form: r.Form):
     first, second = turns(
         r.turn(
             r.user("Fix it"),
@@ -52,7 +52,7 @@ def test_a_row_counts_calls_files_and_checks_of_its_turn(form: r.Form):
     assert str(first.started_at) < str(first.ended_at) < str(second.started_at)
 
 
-def test_a_command_that_ends_in_a_later_turn_counts_for_its_own():
+def test_command_that_ends_in_a_later_turn_counts_for_its_own():
     run = {"command": ["bash", "-lc", "make slow"], "cwd": "file:///", "exit_code": -1}
     first, second = turns(
         r.several(r.started("first"), r.user("check"), r.aborted("first")),
@@ -67,7 +67,7 @@ def test_a_command_that_ends_in_a_later_turn_counts_for_its_own():
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_row_tells_how_its_turn_ended(form: r.Form):
+def test_row_says_how_its_turn_ended(form: r.Form):
     found = turns(
         r.turn(r.user("a"), r.assistant("Done.")),
         r.several(r.started(), r.user("b"), r.aborted()),
@@ -79,20 +79,20 @@ def test_a_row_tells_how_its_turn_ended(form: r.Form):
     assert found[-1].ended_at is None
 
 
-def test_a_report_that_cannot_be_true_is_no_use_of_the_context():
+def test_impossible_token_report_is_ignored():
     (row,) = turns(r.turn(r.user("a"), r.tokens(5_000), r.tokens(900_001, window=272_000)))
 
     assert row.context_tokens == 5_000
 
 
-def test_a_turn_that_was_rolled_back_has_no_row():
+def test_rolled_back_turn_has_no_row():
     found = turns(r.turn(r.user("a")), r.turn(r.user("b")), r.rollback(1), r.turn(r.user("c")))
 
     assert [row.turn_id for row in found] == ["t1", "t3"]
     assert [row.turn for row in found] == [1, 2]
 
 
-def test_a_row_has_the_window_that_its_turn_ended_in():
+def test_row_has_the_last_window_of_its_turn():
     summary = r.compacted("m", [{"type": "message", "role": "user", "content": []}])
 
     found = turns(r.turn(r.user("a")), r.turn(r.user("b"), summary), r.turn(r.user("c")))
@@ -100,7 +100,7 @@ def test_a_row_has_the_window_that_its_turn_ended_in():
     assert [row.window for row in found] == [0, 1, 1]
 
 
-def test_read_in_pieces_or_whole_a_timeline_is_the_same():
+def test_timeline_is_the_same_read_in_chunks_or_whole():
     data = r.rollout(
         r.session(),
         *(r.turn(r.user(f"{n}"), r.patch(update="a.py"), r.tokens(n * 100)) for n in range(1, 6)),
@@ -140,21 +140,21 @@ def asked_of(found: Timeline) -> object:
         r.turn(r.user("c"), r.patch(update="a.py")),
     )
 )
-def test_a_timeline_that_is_saved_after_any_line_goes_on_as_if_it_was_read_at_once(data: bytes):
+def test_timeline_saved_after_any_line_continues_like_one_pass(data: bytes):
     at_every_line(data)
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.parent.name)
-def test_the_timelines_of_the_stories_go_on_from_any_line(path: Path):
+def test_timelines_of_the_stories_continue_from_any_line(path: Path):
     at_every_line(path.read_bytes())
 
 
 @pytest.mark.parametrize("saved", [None, [], {}, "x", {"version": 1}])
-def test_what_is_no_saved_timeline_is_none(saved: object):
+def test_invalid_saved_timeline_is_ignored(saved: object):
     assert Timeline.load(saved) is None
 
 
-def test_a_timeline_of_another_version_is_none():
+def test_saved_timeline_of_another_version_is_ignored():
     data = orjson.dumps(timeline(r.rollout(r.session(), r.turn(r.user("a")))).save())
     older = data.replace(f'"version":{SAVED}'.encode(), b'"version":0', 1)
 
@@ -163,7 +163,7 @@ def test_a_timeline_of_another_version_is_none():
     assert Timeline.load(orjson.loads(older)) is None
 
 
-def test_a_saved_timeline_has_no_words_of_the_session():
+def test_saved_timeline_has_no_words_of_the_session():
     words = "Sesame opens the door."
     data = r.rollout(r.session(), r.turn(r.user("a"), r.assistant(words), r.compacted(words)))
 
@@ -171,7 +171,7 @@ def test_a_saved_timeline_has_no_words_of_the_session():
 
 
 @given(st.integers(0, 300), st.integers(1, 40))
-def test_merged_rows_stand_for_all_turns_in_order_and_are_no_more_than_asked(count: int, most: int):
+def test_merged_rows_cover_all_turns_in_order_within_the_limit(count: int, most: int):
     rows = [
         TimelineTurn(n, f"t{n}", n, None, None, "answered", n if n % 3 else None, n, 0, 1, 2, n % 2)
         for n in range(1, count + 1)
@@ -201,7 +201,7 @@ TWO_CALLS = f"{ONE_CALL}\n{ONE_CALL.replace('pytest -q', 'make')}"
         (TWO_CALLS, WITH_CODE, 0),  # whose code it is is not known
     ],
 )
-def test_code_mode_tells_the_exit_code_of_its_only_call(code: str, printed: str, failed: int):
+def test_code_mode_shows_the_exit_code_of_its_only_call(code: str, printed: str, failed: int):
     answer = [
         {"type": "input_text", "text": "Script completed\nWall time 2.1 seconds\nOutput:\n"},
         {"type": "input_text", "text": printed},

@@ -39,7 +39,7 @@ def edits(*steps: r.Step, form: r.Form) -> dict[str, list[FileTouch]]:
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_the_touches_of_a_file_are_in_order_with_their_turns_and_hunks(form: r.Form):
+def test_changes_of_a_file_keep_their_order_with_turns_and_hunks(form: r.Form):
     files = edits(
         r.turn(r.user("Go"), r.patch(add="a.py", content=V1), r.patch(update="b.py")),
         r.turn(r.user("On"), r.patch(update="a.py"), r.shell("touch a.py", "")),
@@ -55,7 +55,7 @@ def test_the_touches_of_a_file_are_in_order_with_their_turns_and_hunks(form: r.F
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_the_new_name_of_a_file_says_what_it_was_called_before(form: r.Form):
+def test_new_name_of_a_file_shows_the_old_one(form: r.Form):
     files = edits(r.turn(r.user("Go"), r.patch(move=("a.py", "b.py"))), form=form)
 
     both = (*files["a.py"], *files["b.py"])
@@ -64,7 +64,7 @@ def test_the_new_name_of_a_file_says_what_it_was_called_before(form: r.Form):
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_a_whole_file_that_was_printed_is_known(form: r.Form):
+def test_whole_printed_file_gives_a_known_text(form: r.Form):
     whole = r.shell("cat a.py", V1, reads=["a.py"])
     part = r.shell("sed -n 1,5p a.py", V1, reads=["a.py"])
 
@@ -75,7 +75,7 @@ def test_a_whole_file_that_was_printed_is_known(form: r.Form):
     assert (other.text, other.hash) == (None, None)
 
 
-def test_what_was_refused_is_no_touch():
+def test_refused_patch_is_not_a_change():
     assert not edits(r.turn(r.user("Go"), r.patch(update="a.py", done=False)), form="paginated")
 
 
@@ -168,13 +168,13 @@ def moved(old: str, new: str) -> r.Step:
         ),
     ],
 )
-def test_changes_and_digest_give_one_account_of_a_file(steps: list[r.Step], expected: Account):
+def test_changes_and_digest_agree_about_a_file(steps: list[r.Step], expected: Account):
     data = r.rollout(r.session(), r.turn(r.user("Go"), *steps))
 
     assert by_edits(data) == by_digest(data) == expected
 
 
-def test_patch_in_a_script_of_code_mode_is_counted_as_any_other():
+def test_patch_in_a_code_mode_script_counts_like_any_other():
     patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-a\n+b\n+c\n*** End Patch"
     code = f"const p = {json.dumps(patch)}; text(await tools.apply_patch(p))"
     answer = "Script completed\nOutput:\nSuccess. Updated the following files:\nM a.py"
@@ -185,7 +185,7 @@ def test_patch_in_a_script_of_code_mode_is_counted_as_any_other():
 
 
 @given(sessions())
-def test_changes_and_digest_give_one_account_of_any_session(data: bytes):
+def test_changes_and_digest_agree_in_any_session(data: bytes):
     assert by_edits(data) == by_digest(data)
 
 
@@ -205,14 +205,14 @@ def test_changes_and_digest_give_one_account_of_any_session(data: bytes):
         *(("mv a b", 0), ("npm test", 0), ("git stash list", 0), ("git restore .", 0)),
     ],
 )
-def test_commands_that_may_have_changed_more_are_kept(script: str, count: int):
+def test_commands_that_may_have_changed_more_files_are_kept(script: str, count: int):
     data = r.rollout(r.session(), r.turn(r.user("Go"), r.shell(script)))
     found = read_with(Edits(Replay()), data).unnamed
 
     assert [each.command for each in found] == [" ".join(script.split())] * count
 
 
-def test_a_kept_command_is_one_short_line_without_secrets():
+def test_kept_command_is_one_short_line_without_secrets():
     secret = f"ghp_{'a1B2' * 9}"
     script = f"TOKEN={secret} make install\ntar xf z.tar {'x' * 300}"
     data = r.rollout(r.session(), r.turn(r.user("Go"), r.shell(script)))
@@ -226,7 +226,7 @@ def test_a_kept_command_is_one_short_line_without_secrets():
 # --- what is proved ------------------------------------------------------------------------------
 
 
-def test_a_text_of_the_session_file_and_patches_up_to_a_known_hash_prove_all_between():
+def test_recorded_text_and_patches_up_to_a_known_hash_prove_all_texts_between():
     touches = [touch(text=V1, action="add"), touch(*ONE_TO_TWO), READ, touch(*TWO_TO_THREE)]
 
     found = texts_of(touches, [None, None, None, content_hash(V3)])
@@ -241,7 +241,7 @@ def test_patches_that_lead_to_another_hash_prove_nothing():
     assert texts_of(touches, [None, None]) == {0: V1}
 
 
-def test_the_text_of_now_counts_only_as_far_as_it_is_what_was_seen():
+def test_current_text_counts_only_up_to_the_seen_hash():
     touches = [READ, touch(*ONE_TO_TWO)]
     seen = [content_hash(V1), content_hash(V2)]
 
@@ -251,7 +251,7 @@ def test_the_text_of_now_counts_only_as_far_as_it_is_what_was_seen():
     assert texts_of(touches, [None, None], now=V2) == {}
 
 
-def test_a_text_of_before_that_the_patches_lead_to_what_is_there_now_is_what_was_there():
+def test_earlier_text_counts_if_the_patches_lead_to_the_current_one():
     touches = [touch(*ONE_TO_TWO), touch(*TWO_TO_THREE)]
 
     assert texts_of(touches, [None, None], now=V3, before=V1) == {-1: V1, 0: V2, 1: V3}
@@ -259,7 +259,7 @@ def test_a_text_of_before_that_the_patches_lead_to_what_is_there_now_is_what_was
     assert texts_of(touches, [None, content_hash(V3)], now=V1, before=V1) == {-1: V1, 0: V2, 1: V3}
 
 
-def test_no_way_leads_through_a_change_without_a_patch():
+def test_change_without_a_patch_breaks_the_proof():
     touches = [touch(text=V1, action="add"), UNKNOWN, touch(*TWO_TO_THREE)]
 
     assert texts_of(touches, [None, None, content_hash(V3)], now=V3) == {0: V1, 2: V3}
@@ -269,7 +269,7 @@ def test_no_way_leads_through_a_change_without_a_patch():
 # --- how hunks are applied -----------------------------------------------------------------------
 
 
-def test_a_hunk_stands_where_its_numbers_say_or_behind_its_heading():
+def test_hunk_applies_at_its_line_numbers_or_after_its_heading():
     text = "def a():\n    x\ndef b():\n    x\n"
 
     assert (
@@ -282,7 +282,7 @@ def test_a_hunk_stands_where_its_numbers_say_or_behind_its_heading():
     assert applied(text, ["@@ -3 +3 @@", "-    x", "+    y"]) is None
 
 
-def test_a_last_line_without_end_stays_without():
+def test_last_line_without_a_newline_stays_without():
     rows = [
         "@@ -1 +1 @@",
         "-a",
@@ -300,7 +300,7 @@ LINES = st.lists(st.sampled_from("abc"), max_size=8)
 
 
 @given(LINES, LINES)
-def test_what_a_diff_did_is_undone_by_it(old: list[str], new: list[str]):
+def test_reversed_diff_undoes_the_change(old: list[str], new: list[str]):
     one, other = ("".join(f"{line}\n" for line in each) for each in (old, new))
     rows = [row.removesuffix("\n") for row in difflib.unified_diff(old, new, lineterm="", n=1)][2:]
 

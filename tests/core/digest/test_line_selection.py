@@ -47,7 +47,7 @@ def places(found: Chosen) -> set[tuple[int, int]]:
 
 
 @given(candidates(), st.integers(0, 900))
-def test_chosen_lines_cost_no_more_than_their_room(given_: list[Candidate], room: int) -> None:
+def test_selected_lines_cost_at_most_their_budget(given_: list[Candidate], room: int) -> None:
     found = chosen(given_, room)
     cost = sum(heading(record).size for record in found.lines)
     cost += sum(len(text.encode()) + 3 for rows in found.lines.values() for _, text in rows)
@@ -55,12 +55,12 @@ def test_chosen_lines_cost_no_more_than_their_room(given_: list[Candidate], room
 
 
 @given(candidates(), st.integers(0, 900), st.integers(0, 300))
-def test_more_room_never_holds_less(given_: list[Candidate], room: int, more: int) -> None:
+def test_larger_budget_never_keeps_less(given_: list[Candidate], room: int, more: int) -> None:
     assert places(chosen(given_, room)) <= places(chosen(given_, room + more))
 
 
 @given(candidates(), st.randoms(use_true_random=False), st.integers(0, 900))
-def test_the_order_of_the_candidates_does_not_matter(
+def test_order_of_the_candidates_does_not_matter(
     given_: list[Candidate], dice: random.Random, room: int
 ) -> None:
     other = [*given_]
@@ -69,14 +69,14 @@ def test_the_order_of_the_candidates_does_not_matter(
 
 
 @given(candidates(), st.integers(0, 900))
-def test_a_line_that_may_not_be_quoted_is_never_chosen_and_holds_no_name(
+def test_line_that_must_not_be_quoted_is_never_selected_and_gives_no_name(
     given_: list[Candidate], room: int
 ) -> None:
     free = [each for each in given_ if is_allowed(each)]
     assert chosen(free, room).lines == chosen(given_, room).lines
 
 
-def test_a_neighbour_of_a_chosen_line_comes_before_a_line_that_is_worth_more() -> None:
+def test_neighbour_of_a_selected_line_precedes_a_line_with_a_higher_score() -> None:
     rows = [
         Candidate((0, 0), "the first stone of the hill", 500, (), ((0, 1),)),
         Candidate((0, 1), "another stone of the hill.", 300, (), ((0, 0),)),
@@ -85,7 +85,7 @@ def test_a_neighbour_of_a_chosen_line_comes_before_a_line_that_is_worth_more() -
     assert places(choose(rows, {}, [], 80, heading=lambda _: Heading((), 4))) == {(0, 0), (0, 1)}
 
 
-def test_inside_a_turn_a_newer_line_is_worth_more() -> None:
+def test_newer_line_of_a_turn_scores_higher() -> None:
     old, new = "torch_in_the_cave = lit_by(7)", "lamp_on_the_hill = lit_by(8)"
     log = "\n".join(f"{number} bats" for number in range(2_000))
     texts = (old, log, new)
@@ -96,7 +96,7 @@ def test_inside_a_turn_a_newer_line_is_worth_more() -> None:
     assert worth[new] > worth[old] > 0
 
 
-def test_what_installed_code_imports_counts_less_than_a_file_of_the_project() -> None:
+def test_import_of_installed_code_scores_less_than_a_file_of_the_project() -> None:
     row = "from numbers_of_caves import the_deepest_cave"
     own, others = (
         known_of([Quote(RecordPlace("s", 1), "output", f"cat {path}/dig.py", row)], TABLES[False])

@@ -69,7 +69,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize("name", sorted(TOLD))
-def test_of_a_failing_run_the_lines_stand_that_say_why(name: str) -> None:
+def test_failing_run_quotes_the_lines_with_the_reason(name: str) -> None:
     output = (RECORDED / f"{name}.txt").read_text(encoding="utf-8")
 
     lines = telling_lines(output, failed=True)
@@ -78,5 +78,5 @@ def test_of_a_failing_run_the_lines_stand_that_say_why(name: str) -> None:
     assert len(lines) <= 11
 
 
-def test_every_recorded_run_is_looked_at() -> None:
+def test_every_recorded_run_is_tested() -> None:
     assert {path.stem for path in RECORDED.glob("*.txt")} == set(TOLD)

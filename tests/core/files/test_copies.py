@@ -30,7 +30,7 @@ def names(tool: str, command: str, mode: CopyMode) -> list[str]:
     return [each.uri for each in found]
 
 
-def test_of_a_patch_the_added_files_and_the_targets_of_moves_count():
+def test_added_files_and_move_targets_of_a_patch_are_copied():
     found = targets_of("apply_patch", PATCH, r.FOLDER, r.FOLDER, "replaced")
 
     assert found == (Target("a.py"), Target("sub/d.py", "c.py"))
@@ -49,7 +49,7 @@ def test_of_a_patch_the_added_files_and_the_targets_of_moves_count():
         ("view_image", "a.py", [], []),
     ],
 )
-def test_of_a_command_its_patches_count_and_the_files_that_it_names_where_asked_for(
+def test_patches_and_optionally_named_files_of_a_command_are_copied(
     tool: str, command: str, replaced: list[str], named: list[str]
 ):
     assert names(tool, command, "replaced") == replaced
@@ -105,7 +105,7 @@ ACTS = st.tuples(
 
 @settings(max_examples=300)
 @given(st.dictionaries(NAMES, texts(), max_size=3), st.lists(ACTS, max_size=8), st.data())
-def test_with_copies_all_files_come_back_but_those_that_another_hand_changed(
+def test_copies_restore_all_files_except_those_changed_by_others(
     disk: Disk, acts: list[tuple[str, str, str, str]], data: st.DataObject
 ):
     hands = Hands(disk)

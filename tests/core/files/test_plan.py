@@ -74,7 +74,7 @@ def session(*later: r.Step, form: r.Form = "paginated") -> bytes:
     [BEFORE, BEFORE.replace("\n", "\r\n"), BEFORE.removesuffix("\n"), "größer 🙂\n\x0cx\u2028y\n"],
     ids=["plain", "CRLF", "no last LF", "odd characters"],
 )
-def test_an_update_is_undone_byte_for_byte(before: str, form: r.Form):
+def test_update_is_undone_byte_for_byte(before: str, form: r.Form):
     after = before.replace("two", "TWO").replace("größer", "GRÖSSER")
     row = plan(
         session(patched({"a.py": difference(before, after)}, form), form=form), {"a.py": after}
@@ -84,7 +84,7 @@ def test_an_update_is_undone_byte_for_byte(before: str, form: r.Form):
     assert row["a.py"].is_on
 
 
-def test_a_later_change_of_other_lines_makes_it_a_merge_that_is_off():
+def test_later_change_of_other_lines_makes_it_a_merge_that_is_off():
     after = BEFORE.replace("two", "TWO")
     data = session(patched({"a.py": difference(BEFORE, after)}))
     row = plan(data, {"a.py": "zero\n" + after})["a.py"]
@@ -93,7 +93,7 @@ def test_a_later_change_of_other_lines_makes_it_a_merge_that_is_off():
 
 
 @pytest.mark.parametrize("now", [BEFORE.replace("two", "Two"), BEFORE.replace("two\n", "")])
-def test_a_later_change_of_the_same_lines_is_a_conflict(now: str):
+def test_later_change_of_the_same_lines_is_a_conflict(now: str):
     data = session(patched({"a.py": difference(BEFORE, BEFORE.replace("two", "TWO"))}))
     row = plan(data, {"a.py": now})["a.py"]
 
@@ -101,7 +101,7 @@ def test_a_later_change_of_the_same_lines_is_a_conflict(now: str):
     assert "fits nowhere" in (row.why or "")
 
 
-def test_a_deleted_file_comes_back_and_an_added_one_stays():
+def test_deleted_file_is_restored_and_an_added_one_stays():
     changes = {
         "gone.py": {"type": "delete", "content": "a\r\nb"},
         "new.py": {"type": "add", "content": "x"},
@@ -112,7 +112,7 @@ def test_a_deleted_file_comes_back_and_an_added_one_stays():
     assert (rows["new.py"].state, rows["new.py"].is_on) == ("new_or_replaced", False)
 
 
-def test_a_file_that_the_session_deleted_before_it_made_it_again_goes():
+def test_file_that_the_session_deleted_before_it_made_it_again_is_deleted():
     data = session(
         patched({"a.py": {"type": "delete", "content": "old\n"}}),
         patched({"a.py": {"type": "add", "content": "new\n"}}),
@@ -124,7 +124,7 @@ def test_a_file_that_the_session_deleted_before_it_made_it_again_goes():
     assert (back.state, back.then) == ("restore", "old\n")
 
 
-def test_a_moved_file_comes_back_to_its_old_place():
+def test_moved_file_returns_to_its_old_path():
     after = BEFORE.replace("two", "TWO")
     moved = difference(BEFORE, after, move_path=f"{r.FOLDER}/b.py")
     data = session(patched({"a.py": moved}))
@@ -143,13 +143,13 @@ def test_a_moved_file_comes_back_to_its_old_place():
     ("command", "state"),
     [("sed -i s/a/b/ a.py", "unknown"), ("cat a.py", None), ("rm a.py", "conflict")],
 )
-def test_a_file_that_a_command_changed_is_unknown(command: str, state: str | None):
+def test_file_changed_by_a_command_is_unknown(command: str, state: str | None):
     rows = plan(session(r.shell(command)), {"a.py": "b\n"})
 
     assert (rows["a.py"].state if "a.py" in rows else None) == state
 
 
-def test_the_text_of_a_patch_alone_proves_only_a_context():
+def test_text_of_a_patch_alone_proves_only_by_context():
     body = "*** Begin Patch\n*** Update File: a.py\n@@\n-two\n+TWO\n*** End Patch"
     data = session(r.shell(f"apply_patch <<'EOF'\n{body}\nEOF"))
     row = plan(data, {"a.py": BEFORE.replace("two", "TWO")})["a.py"]
@@ -174,7 +174,7 @@ ACTS = st.tuples(st.sampled_from(["write", "delete", "move", "hand"]), NAMES, NA
 
 @settings(max_examples=200)
 @given(st.dictionaries(NAMES, texts(), max_size=3), st.lists(ACTS, max_size=8), st.data())
-def test_whatever_is_offered_has_exactly_the_bytes_of_then(
+def test_offered_files_have_exactly_the_earlier_bytes(
     disk: Disk, acts: list[tuple[str, str, str, str]], data: st.DataObject
 ):
     steps, copies, hands = list[r.Step](), [dict(disk)], set[str]()

@@ -19,13 +19,13 @@ from codex_checkpoints.core.files.words import LABELS, commands_remark, done_hea
         ((0, "", 2), "No file can be restored. 2 are as they were."),
     ],
 )
-def test_a_plan_is_counted_in_words(counts: tuple[int, str, int], text: str):
+def test_plan_is_counted_in_words(counts: tuple[int, str, int], text: str):
     offered, left, same = counts
 
     assert plan_headline(offered, list(left), same) == text
 
 
-def test_three_files_that_were_left_are_named_with_their_reasons():
+def test_three_skipped_files_are_named_with_their_reasons():
     left = {f"{name}.py": "it was changed meanwhile" for name in "abcd"}
 
     assert done_headline(2, {}) == "2 files restored."

@@ -63,7 +63,7 @@ def first(*steps: Step, form: Form = "paginated") -> Loss:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_is_not_in_the_replacement_is_lost(form: Form):
+def test_item_missing_from_the_replacement_is_lost(form: Form):
     found = first(
         plan(("Read it", True), ("Write the test", False), ("Tell Bo", False)),
         *(patch(update="src/a.py"), patch(add="b.py")),
@@ -86,7 +86,7 @@ def test_what_is_not_in_the_replacement_is_lost(form: Form):
     assert found.not_listed == 0
 
 
-def test_each_thing_names_the_record_that_it_comes_from():
+def test_each_item_names_its_record():
     wanted = plan(("Write the test", False), call="p")
     found = first(wanted, patch(update="a.py", call="e"), fails(call="r"), summary())
     before = losses(rollout(session(), wanted, summary()))[0]
@@ -118,13 +118,13 @@ MANY_WORDS = [user(f"{number} " + "word " * 4_000) for number in range(60)]
     ],
     ids=["and its message", "but none that was taken back", "twenty thousand tokens of them"],
 )
-def test_an_older_record_keeps_the_users_words(steps: list[Step], left: dict[str, bool]):
+def test_older_record_keeps_the_users_words(steps: list[Step], left: dict[str, bool]):
     (found,) = losses(rollout(session("legacy"), *steps, compacted("We changed a.py.")))
 
     assert gone(found) == left
 
 
-def test_an_encrypted_replacement_tells_nothing():
+def test_encrypted_replacement_gives_unknown_losses():
     found = first(patch(update="a.py"), compacted("", [user_message(["fix the login"]), SEALED]))
 
     assert gone(found) == {"task fix the login": False, "update a.py": None}
@@ -132,13 +132,13 @@ def test_an_encrypted_replacement_tells_nothing():
     assert found.totals == Totals(lost=0, kept=1, unknown=1)
 
 
-def test_nothing_is_lost_where_nothing_was_there():
+def test_empty_session_loses_nothing():
     (found,) = losses(rollout(session(), compacted("m", [])))
 
     assert gone(found) == {}
 
 
-def test_what_an_earlier_window_changed_is_not_lost_again():
+def test_change_of_an_earlier_window_is_not_lost_again():
     steps = (patch(update="a.py"), summary(), patch(update="b.py"), summary())
 
     _, second = losses(rollout(session(), turn(user("fix"), *steps)))
@@ -146,7 +146,7 @@ def test_what_an_earlier_window_changed_is_not_lost_again():
     assert [each.uri for each in second.edited_files] == ["b.py"]
 
 
-def test_a_change_counts_once_with_its_newest_call():
+def test_change_counts_once_with_its_newest_call():
     found = first(
         patch(add="a.py", call="c1"),
         patch(add="b.py", call="c2"),
@@ -173,13 +173,15 @@ def test_a_change_counts_once_with_its_newest_call():
     ],
     ids=["succeeded at last", "another folder", "an unknown end", "no answer yet"],
 )
-def test_a_command_fails_by_its_last_outcome_in_its_folder(steps: list[Step], failing: list[str]):
+def test_last_outcome_in_its_folder_decides_whether_a_command_fails(
+    steps: list[Step], failing: list[str]
+):
     found = first(*steps, summary()).failing_commands
 
     assert [each.command for each in found] == failing
 
 
-def test_a_failing_command_that_was_named_can_be_lost_later():
+def test_failing_command_that_was_kept_can_be_lost_later():
     steps = (fails(), summary("`make` fails"), summary(), summary())
 
     found = losses(rollout(session(), turn(user("fix"), *steps)))
@@ -187,7 +189,7 @@ def test_a_failing_command_that_was_named_can_be_lost_later():
     assert [gone(each).get("run make") for each in found] == [False, True, None]
 
 
-def test_the_plan_and_the_task_are_those_of_that_moment():
+def test_plan_and_task_are_those_at_the_compaction():
     data = rollout(
         session(),
         turn(user("a"), plan(("one", False)), summary()),
@@ -204,7 +206,7 @@ def test_the_plan_and_the_task_are_those_of_that_moment():
     ]
 
 
-def test_an_accepted_plan_is_the_plan_from_its_record_on():
+def test_accepted_plan_counts_from_its_record_on():
     data = rollout(session(), turn(user("a"), summary()), turn(user("b"), summary()))
 
     early, late = losses(data, [planned("Ask Bo", seq=7, turn="t2")])
@@ -213,7 +215,7 @@ def test_an_accepted_plan_is_the_plan_from_its_record_on():
     assert [each.text for each in late.open_plan_steps] == ["do Ask Bo"]
 
 
-def test_texts_of_a_session_are_values():
+def test_texts_of_a_session_are_redacted_values():
     secret = "ghp_" + "a1B2" * 9
     (command,) = first(fails(f"push {secret}\n\x1b[31m" + "x" * 200), summary()).failing_commands
 
@@ -221,7 +223,7 @@ def test_texts_of_a_session_are_values():
     assert len(command.command) == 160
 
 
-def test_of_many_things_the_lost_and_the_newest_are_listed():
+def test_lost_and_newest_items_are_listed_first():
     changed = [patch(update=f"f{number}.py") for number in range(MAX_LISTED + 4)]
     failing = [fails(f"make {number}") for number in range(MAX_LISTED + 1)]
     found = first(*changed, *failing, summary(f"f{MAX_LISTED + 3}.py, make 0"))
@@ -235,7 +237,7 @@ def test_of_many_things_the_lost_and_the_newest_are_listed():
     assert found.totals == Totals(lost=len(changed) + len(failing) - 1, kept=2, unknown=0)
 
 
-def test_what_is_remembered_of_files_and_commands_is_bounded(monkeypatch: pytest.MonkeyPatch):
+def test_memory_for_files_and_commands_is_bounded(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(file_activity, "MAX_CHANGED", 2)
     monkeypatch.setattr(file_activity, "MAX_FILES", 2)
     monkeypatch.setattr(file_activity, "MAX_COMMANDS", 2)
@@ -259,7 +261,7 @@ def test_what_is_remembered_of_files_and_commands_is_bounded(monkeypatch: pytest
 # --- the windows ---------------------------------------------------------------------------------
 
 
-def test_a_loss_stands_with_the_window_it_opened():
+def test_loss_belongs_to_the_window_that_it_opened():
     broken = compacted("m", [{"type": "message", "role": "user"}])  # Codex passes over it
     taken_back = (turn(user("b"), patch(update="a.py"), summary()), rollback(1))
     last = turn(user("c"), summary())
@@ -274,7 +276,7 @@ def test_a_loss_stands_with_the_window_it_opened():
     assert (two.number, two.strategy) == (2, None)
 
 
-def test_a_replacement_longer_than_a_chunk_is_read():
+def test_replacement_longer_than_a_chunk_is_read():
     long = "word " * 100_000
 
     found = first(patch(update="a.py"), summary(f"{long} a.py {long}", "fix the login"))
@@ -293,7 +295,7 @@ def since(*steps: Step, before: Sequence[Step] = (), form: Form = "paginated") -
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_file_that_an_earlier_window_read_is_read_again(form: Form):
+def test_file_read_in_an_earlier_window_counts_as_read_again(form: Form):
     found = since(cat("a.py"), cat("b.py"), before=[cat("a.py")], form=form)
 
     assert read_again(found) == (2, 1, 4)
@@ -330,13 +332,13 @@ NO_SUCH_FILE = shell("cat a.py", "no", reads=["a.py"], exit_code=1, status="fail
         (OTHER_WAYS, [shell("head -n 5 a.py", "new", reads=["a.py"])], (1, 0, 0)),
     ],
 )
-def test_what_is_read_again_in_vain_is_counted(
+def test_rereads_of_unchanged_files_are_counted(
     before: list[Step], steps: list[Step], again: tuple[int, int, int]
 ):
     assert read_again(since(*steps, before=before)) == again
 
 
-def test_a_session_of_ours_goes_on_from_what_it_began_with():
+def test_our_session_continues_from_its_initial_state():
     account = LossReport()
     account.replay.begin_from(CHECKPOINT)
 
@@ -348,7 +350,7 @@ def test_a_session_of_ours_goes_on_from_what_it_began_with():
     assert read_again(found) == (2, 1, 4)
 
 
-def test_a_session_of_ours_begins_in_the_window_that_its_source_ended_in():
+def test_our_session_begins_in_the_last_window_of_its_source():
     earlier = turn(user("fix the login"), patch(add="old.py"), summary("a.py"))
     failing = fails()
     latest = turn(user("go on"), cat("a.py"), patch(update="b.py"), failing)
@@ -370,7 +372,7 @@ def test_a_session_of_ours_begins_in_the_window_that_its_source_ended_in():
     assert (later.edited_files, later.failing_commands) == ((), ())
 
 
-def test_the_files_read_most_often_are_named_first():
+def test_most_often_read_files_are_named_first():
     names = [f"f{number:02}" for number in range(MAX_REREADS + 2)]
     found = since(*(cat(name) for name in names), cat("f05"), before=[cat(name) for name in names])
 
@@ -383,7 +385,7 @@ def test_the_files_read_most_often_are_named_first():
 # --- odd lines -----------------------------------------------------------------------------------
 
 
-def test_an_answer_that_cannot_be_read_does_not_say_that_the_call_was_made():
+def test_unreadable_answer_does_not_prove_that_the_call_was_made():
     torn = (
         b'{"timestamp":"2026-11-20T10:00:05.000Z","type":"response_item","payload":'
         b'{"type":"function_call_output","call_id":"x","output":"' + b"a" * 300 + b'\\x"}}\n'
@@ -393,7 +395,7 @@ def test_an_answer_that_cannot_be_read_does_not_say_that_the_call_was_made():
     assert read_again(since(plain, raw(torn), form="legacy")) == (0, 0, 0)
 
 
-def test_an_item_that_only_ends_well_says_nothing():
+def test_item_that_only_ends_well_proves_nothing():
     torn = (
         b'{"timestamp":"2026-11-20T10:00:05.000Z","ordinal":90,"type":"event_msg","payload":'
         b'{"type":"item_completed","thread_id":"a","turn_id":"b","item":'
@@ -403,7 +405,7 @@ def test_an_item_that_only_ends_well_says_nothing():
     assert read_again(since(raw(torn), before=[cat("a.py")])) == (0, 0, 0)
 
 
-def test_an_answer_too_long_to_be_looked_at_says_that_the_call_was_made():
+def test_answer_over_the_limit_proves_that_the_call_was_made():
     blob = [{"type": "input_image", "image_url": "data:image/png;base64," + "A" * 5_000_000}]
     shown = several(call("view_image", {"path": "a.png"}, "x"), output("x", blob))
 
@@ -413,20 +415,20 @@ def test_an_answer_too_long_to_be_looked_at_says_that_the_call_was_made():
     assert [each.ref for each in found.rereads] == ["x"]
 
 
-def test_an_answer_without_an_output_tells_how_the_command_ended():
+def test_answer_without_an_output_gives_the_outcome_of_the_command():
     asked = several(call("exec_command", {"cmd": "make"}, "x"), output("x", "Exit code: 2"))
 
     assert gone(first(asked, summary(), form="legacy"))["run make"] is True
 
 
-def test_a_script_of_many_calls_has_no_outcome_of_its_own():
+def test_script_of_many_calls_has_no_outcome_of_its_own():
     script = custom_call("exec", 'await tools.exec_command({cmd: "make"})', "x")
     answer = output("x", "Exit code: 1\nOutput:\nno", custom=True)
 
     assert gone(first(script, answer, summary(), form="legacy")) == {"task fix the login": True}
 
 
-def test_look_that_failed_is_no_failing_command():
+def test_failed_look_is_not_a_failing_command():
     lost = first(fails("make test"), fails("rg nothing src"), summary("Done."))
 
     assert [each.command for each in lost.failing_commands] == ["make test"]

@@ -39,13 +39,13 @@ def lost_file(uri: str, said: str, base: str | None = BASE) -> bool | None:
     ],
     ids=range(14),
 )
-def test_a_text_is_there_as_whole_words_whatever_the_white_space_and_the_case(
+def test_text_matches_whole_words_without_white_space_or_case(
     text: str, said: list[str], *, lost: bool
 ):
     assert lost_text(text, *said) is lost
 
 
-def test_a_text_is_found_in_whatever_an_item_holds():
+def test_text_is_found_in_any_part_of_an_item():
     items = [
         {"type": "function_call", "name": "shell", "arguments": '{"cmd":"make all"}'},
         {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Read the docs"}]},
@@ -58,14 +58,14 @@ def test_a_text_is_found_in_whatever_an_item_holds():
     assert held.lost_text("Read the docs") is False
 
 
-def test_names_of_kinds_and_ids_are_no_text():
+def test_names_of_kinds_and_ids_are_not_text():
     item = {"type": "function_call", "id": "write", "call_id": "tests", "arguments": ""}
 
     assert held_by([item]).lost_text("write") is True
     assert held_by([item]).lost_text("function_call") is True
 
 
-def test_of_an_encrypted_replacement_nobody_can_tell_what_is_missing():
+def test_missing_text_of_an_encrypted_replacement_is_unknown():
     held = held_by([user_message(["fix it in a.py"]), SEALED])
 
     assert held.sealed
@@ -75,7 +75,7 @@ def test_of_an_encrypted_replacement_nobody_can_tell_what_is_missing():
     assert held.lost_file("b.py", BASE) is None
 
 
-def test_of_a_replacement_too_long_to_search_nobody_can_tell_the_rest(
+def test_rest_of_a_replacement_over_the_search_limit_is_unknown(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(module, "SEARCHED", 10)
@@ -112,13 +112,11 @@ WINDOWS = "C:\\Users\\ana\\shop"
         ("a.py", None, "see a.py", False),
     ],
 )
-def test_a_file_is_there_where_its_path_is_and_not_where_another_one_is(
-    uri: str, base: str | None, said: str, *, lost: bool
-):
+def test_file_is_found_by_its_own_path_alone(uri: str, base: str | None, said: str, *, lost: bool):
     assert lost_file(uri, said, base) is lost
 
 
-def test_what_is_nested_without_end_is_read():
+def test_deep_nesting_is_read():
     deep: object = "fix it"
     for _ in range(5_000):
         deep = [deep]

@@ -61,7 +61,7 @@ def problem(pack: Pack) -> BadPack:
     return met.value
 
 
-def test_the_history_of_notes_has_what_was_accepted_and_what_was_taken_back():
+def test_history_of_notes_has_accepted_and_revoked_ones():
     told = [
         Update(1, "t1", fact("port"), {}, at=AT),
         Update(2, None, None, {}, ("fact", "port"), "yesterday"),
@@ -78,7 +78,7 @@ def test_the_history_of_notes_has_what_was_accepted_and_what_was_taken_back():
     assert pack_in(to_bytes(pack)) == pack
 
 
-def test_of_too_many_notes_and_markers_the_newest_go():
+def test_newest_of_too_many_notes_and_markers_are_kept():
     history = tuple(NoteEvent(n, None, AT, fact(f"k{n}"), None) for n in range(LISTS["notes"] + 5))
     markers = tuple(Marker(f"m{n}", SOURCE, "t1", "x", AT) for n in range(260))
     strange = Marker("m9", SOURCE, "t1", "x", "some day")
@@ -94,7 +94,7 @@ def played(number: int, name: str | None = None) -> PackedTurn:
     return PackedTurn(SOURCE, name or f"t{number}", number, AT, AT, "completed")
 
 
-def test_of_too_many_turns_and_modes_the_newest_go():
+def test_newest_of_too_many_turns_and_modes_are_kept():
     turns = tuple(map(played, range(1, LISTS["turns"] + 6)))
     modes = tuple(ModeChange(n, f"m{n}", None) for n in range(LISTS["modes"] + 5))
     checkpoint = evolve(EMPTY, seq=LISTS["modes"] + 1)
@@ -118,7 +118,7 @@ def test_turns_of_several_sessions_are_numbered_in_each():
     assert pack_in(to_bytes(pack)) == pack
 
 
-def test_notes_and_turns_that_make_a_pack_too_large_stay_behind(monkeypatch: pytest.MonkeyPatch):
+def test_notes_and_turns_over_the_size_limit_are_left_out(monkeypatch: pytest.MonkeyPatch):
     most = MAX_BYTES // 8  # each text is looked at for orders, which takes its time
     monkeypatch.setattr("codex_checkpoints.core.portable.pack_export.MAX_BYTES", most)
     uris = [f"{n}-".ljust(1000, "x") for n in range(240)]
@@ -140,7 +140,7 @@ def test_notes_and_turns_that_make_a_pack_too_large_stay_behind(monkeypatch: pyt
     assert 0 < len(pack.notes) == len(history) - left.older_notes
 
 
-def test_what_has_an_id_that_no_pack_may_hold_stays_behind():
+def test_record_with_an_id_that_no_pack_may_hold_is_left_out():
     known = evolve(
         contents((NoteEvent(3, "turn one", AT, fact("port"), None),)),
         turns=(played(1, "turn one"), played(2)),
@@ -162,7 +162,7 @@ def test_what_has_an_id_that_no_pack_may_hold_stays_behind():
     assert pack_in(to_bytes(pack)) == pack
 
 
-def test_two_commands_that_differ_in_places_alone_are_one():
+def test_two_commands_that_differ_only_in_places_are_one():
     names = ["make -C /srv/shop", "make -C ."]
     artifacts = {uri: Artifact(uri, "command", None, n) for n, uri in enumerate(names)}
     known = evolve(contents(), checkpoint=evolve(EMPTY, artifacts=artifacts))
@@ -190,7 +190,7 @@ def test_two_commands_that_differ_in_places_alone_are_one():
         (None, "/home/ana", "8080\U000e0041\U000e0101", "8080"),
     ],
 )
-def test_places_are_taken_out_of_texts(base: str | None, home: str, text: str, told: str):
+def test_places_are_removed_from_texts(base: str | None, home: str, text: str, told: str):
     assert places_of(base, [home]).without(text) == told
 
 
@@ -211,7 +211,7 @@ def test_places_are_taken_out_of_texts(base: str | None, home: str, text: str, t
         ("a\U000e0041", "/srv/shop", True),
     ],
 )
-def test_a_file_stays_that_has_no_name_elsewhere_or_tells_of_a_person(
+def test_file_without_a_portable_or_impersonal_name_is_left_out(
     uri: str, base: str | None, stay: bool
 ):
     assert stays(uri, base, places_of(base, ["/home/ana", "/data/ana"])) is stay
@@ -221,7 +221,7 @@ def _with(**more: Any) -> Pack:  # noqa: ANN401 - fields of a checkpoint
     return Pack(ORIGIN, evolve(EMPTY, **more))
 
 
-def test_a_pack_with_a_name_that_is_none_is_refused():
+def test_pack_with_an_invalid_name_is_refused():
     long = "x" * 1025
     artifacts = {long: Artifact(long, "tool_output", None, 1)}
     assert problem(_with(artifacts=artifacts)).code == "limit_exceeded"
@@ -233,7 +233,7 @@ def test_a_pack_with_a_name_that_is_none_is_refused():
     )
 
 
-def test_a_note_is_either_given_or_taken_back():
+def test_note_is_either_accepted_or_revoked():
     told: dict[str, Any] = orjson.loads(to_bytes(Pack(ORIGIN, EMPTY)))
     told["notes"] = [{"seq": 1, "turnId": None, "at": None, "payload": fact("a"), "revoked": None}]
     with pytest.raises(BadPack):
@@ -248,7 +248,7 @@ def _resting(value: str = "8080", known: str = HASH) -> Fact:
 
 
 @pytest.mark.parametrize("name", ["payload", "done", "facts", "hash", "ref", "value"])
-def test_what_a_fact_a_step_or_a_file_is_called_changes_nothing_of_it(name: str):
+def test_names_of_facts_steps_and_files_change_nothing_else(name: str):
     facts = {name: _resting()}
     seen = {name: Artifact(name, "file", HASH, last_observed_seq=1)}
     known = evolve(contents(), checkpoint=evolve(EMPTY, facts=facts, artifacts=seen))
@@ -267,7 +267,7 @@ def test_what_a_fact_a_step_or_a_file_is_called_changes_nothing_of_it(name: str)
     assert problem(_with(artifacts=wrong)).problems == ("checkpoint.artifacts[0].hash: not a hash",)
 
 
-def test_what_nobody_knows_in_a_note_leaves_without_places_and_secrets():
+def test_unknown_parts_of_a_note_are_exported_without_places_and_secrets():
     secret = "ghp" + "_" + "a1B2" * 9
     more: dict[str, object] = {"by": "/home/ana/x", "of": [secret, {"at /home/eve": secret}]}
     noted = NoteEvent(1, "t1", AT, fact("port") | more, None)
@@ -279,5 +279,5 @@ def test_what_nobody_knows_in_a_note_leaves_without_places_and_secrets():
 
 
 @pytest.mark.parametrize("line", [None, 7, {}, {"pack": {}}])
-def test_what_is_no_record_of_an_import_is_none(line: object):
+def test_invalid_record_of_an_import_is_ignored(line: object):
     assert import_in(line) is None

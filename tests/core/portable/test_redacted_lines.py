@@ -30,7 +30,7 @@ def item(kind: str, **fields: object) -> dict[str, object]:
 QUIET = {"type": "token_count", "info": None, "rate_limits": None}
 
 
-def test_a_line_without_anything_to_redact_leaves_byte_for_byte() -> None:
+def test_line_without_anything_to_redact_is_unchanged() -> None:
     data = b'{"timestamp":"t","type":"event_msg","payload":{"type":"note","n":1,"x":"plain"}}'
 
     assert LineRedactor().redacted(data) == data
@@ -52,7 +52,7 @@ def test_a_line_without_anything_to_redact_leaves_byte_for_byte() -> None:
         pytest.param({"a": [[{"b": [f"token={TOKEN}"]}]]}, id="deep inside"),
     ],
 )
-def test_a_secret_leaves_in_no_form(payload: dict[str, object]) -> None:
+def test_secret_is_redacted_in_every_form(payload: dict[str, object]) -> None:
     value = {"timestamp": "t", "type": "event_msg", "payload": {"type": "x", **payload}}
     redactor = LineRedactor()
 
@@ -72,13 +72,13 @@ def test_escapes_hide_no_secret() -> None:
     assert TOKEN not in json.loads(LineRedactor().redacted(data))["payload"]["text"]
 
 
-def test_a_key_that_stands_twice_hides_no_secret() -> None:
+def test_duplicate_key_hides_no_secret() -> None:
     data = b'{"type":"event_msg","payload":{"text":"%s","text":"plain"}}' % TOKEN.encode()
 
     assert TOKEN.encode() not in LineRedactor().redacted(data)
 
 
-def test_the_quick_look_misses_nothing_in_json() -> None:
+def test_quick_check_finds_every_secret_in_json() -> None:
     """Every text with a secret is noticed as it is written in a line."""
     texts = [TOKEN, f"x\ncurl -u a:{PASSWORD} y", f'"password": "{PASSWORD}"', f"\\npm_{'a1' * 20}"]
     for text in texts:
@@ -92,7 +92,7 @@ def test_ids_beside_a_secret_word_stay() -> None:
     assert leaving(value) == value
 
 
-def test_reasoning_that_only_one_account_can_read_becomes_a_quiet_record() -> None:
+def test_account_bound_reasoning_becomes_an_inert_record() -> None:
     redactor = LineRedactor()
     kept = item("reasoning", summary=[], encrypted_content=None)
 
@@ -104,7 +104,7 @@ def test_reasoning_that_only_one_account_can_read_becomes_a_quiet_record() -> No
     assert leaving(kept)["payload"] == {"type": "reasoning", "summary": []}
 
 
-def test_an_encrypted_summary_is_dropped_from_a_compaction_and_reported() -> None:
+def test_encrypted_summary_is_dropped_from_a_compaction_and_reported() -> None:
     redactor = LineRedactor()
     user_item = {"type": "message", "role": "user", "content": "hello"}
     summary = {"type": "compaction", "encrypted_content": "gAAAA"}
@@ -128,7 +128,7 @@ def test_an_encrypted_summary_is_dropped_from_a_compaction_and_reported() -> Non
         ({"text": f"![]({PICTURE})"}, {"text": f"![]({IMAGE})"}),
     ],
 )
-def test_an_image_is_left_out(part: object, left: object) -> None:
+def test_image_is_left_out(part: object, left: object) -> None:
     redactor = LineRedactor()
 
     found = json.loads(redactor.redacted(line({"type": "x", "payload": {"content": [part]}})))
@@ -143,7 +143,7 @@ def test_images_in_a_list_are_left_out() -> None:
     assert leaving(value)["payload"]["images"] == []
 
 
-def test_a_repository_has_no_user_in_its_address() -> None:
+def test_repository_address_has_no_user() -> None:
     git = {"repository_url": "https://ana@example.com/shop.git", "branch": "main"}
     value = {"type": "session_meta", "payload": {"id": "s", "git": git}}
 
@@ -157,14 +157,14 @@ def test_a_repository_has_no_user_in_its_address() -> None:
     [b"{broken", b"\xff\xfe", b"[1]", b'{"a":' * 900 + b"1" + b"}" * 900, b"{\x00}"],
     ids=["no JSON", "no UTF-8", "no object", "too deep", "zero bytes"],
 )
-def test_a_line_that_cannot_be_read_never_leaves(data: bytes) -> None:
+def test_unreadable_line_is_never_sent(data: bytes) -> None:
     redactor = LineRedactor()
 
     assert json.loads(redactor.redacted(data)) == {"type": "event_msg", "payload": QUIET}
     assert redactor.left_out == {"unreadable": 1}
 
 
-def test_the_longest_texts_are_shown_once_each_and_redacted() -> None:
+def test_longest_texts_are_shown_once_each_and_redacted() -> None:
     redactor = LineRedactor()
     for number in range(30):
         text = f"{number:02} {TOKEN} " + "x" * (100 + number)
@@ -177,7 +177,7 @@ def test_the_longest_texts_are_shown_once_each_and_redacted() -> None:
     assert [each.chars for each in longest] == sorted((e.chars for e in longest), reverse=True)
 
 
-def test_lines_before_it_do_not_change_a_line() -> None:
+def test_earlier_lines_do_not_change_a_line() -> None:
     """The hashes of a pushed history rest on that: the quick way and the whole way agree."""
     lines = everything(TOKEN).splitlines()
     seasoned = LineRedactor()
@@ -189,7 +189,7 @@ def test_lines_before_it_do_not_change_a_line() -> None:
         assert seasoned.redacted(each) == LineRedactor().redacted(each)
 
 
-def test_no_kind_of_record_lets_a_secret_out() -> None:
+def test_no_kind_of_record_leaks_a_secret() -> None:
     redactor = LineRedactor()
 
     found = b"\n".join(map(redactor.redacted, everything(TOKEN).splitlines()))

@@ -41,7 +41,7 @@ def states(found: tuple[dict[str, Any], ...], *keys: str) -> list[tuple[object, 
     return [tuple(side and tuple(side[key] for key in keys) for side in change) for change in sides]
 
 
-def test_a_place_in_the_rollout_is_no_difference():
+def test_place_in_the_rollout_is_not_a_difference():
     seen_again = {"a.py": Artifact("a.py", "file", V1, 80, seen_hash=V1)}
     touched = {"k": evolve(BEFORE.facts["k"], last_touched_seq=90)}
     decided = tuple(evolve(each, seq=90) for each in BEFORE.decisions)
@@ -57,7 +57,7 @@ def test_a_place_in_the_rollout_is_no_difference():
     assert not any(difference(BEFORE, later).values())
 
 
-def test_steps_that_changed_places_are_told():
+def test_reordered_steps_are_a_difference():
     before, after = (evolve(EMPTY, plan=steps(order)) for order in ("abc", "acb"))
 
     found = difference(before, after)
@@ -65,7 +65,7 @@ def test_steps_that_changed_places_are_told():
     assert (found["plan"], found["plan_reordered"]) == ((), True)
 
 
-def test_a_fact_that_turned_suspect_has_changed_with_its_file():
+def test_fact_that_became_suspect_differs_with_its_file():
     after = evolve(BEFORE, artifacts={"a.py": Artifact("a.py", "file", V2, 9)})
 
     found = difference(BEFORE, after)
@@ -77,7 +77,7 @@ def test_a_fact_that_turned_suspect_has_changed_with_its_file():
     ]
 
 
-def test_a_difference_has_both_sides():
+def test_difference_has_both_sides():
     found = difference(BEFORE, EMPTY)
 
     assert found["task"] == {

@@ -76,7 +76,7 @@ HEAD = {
     ],
     ids=str,
 )
-def test_an_event_has_the_head_of_all_and_its_own_fields(event: Event, own: dict[str, object]):
+def test_event_has_the_common_fields_and_its_own(event: Event, own: dict[str, object]):
     line = line_of(HARD, event, step=4, at=RESTORED)
 
     whole = {"type": event[0], **HEAD, **own, "step": 4}
@@ -95,7 +95,7 @@ def test_every_required_event_has_fields():
     }
 
 
-def test_only_the_label_is_text_that_a_person_wrote():
+def test_only_the_label_is_text_of_a_person():
     """Whoever adds a field that may hold words has to think of this list."""
     assert {name for names in FIELDS.values() for name in names} == {
         *("label", "code", "uri", "then", "now", "warnings", "fallback", "placement"),

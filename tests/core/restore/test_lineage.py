@@ -53,7 +53,7 @@ def shape(tree: Tree) -> list[tuple[int, str]]:
     return [(node.depth, node.id) for node in tree.nodes]
 
 
-def test_a_tree_begins_with_the_first_session_whoever_asks():
+def test_tree_begins_with_the_first_session_for_any_request():
     links = [link("b", "a", at="1"), link("c", "b", "fork"), link("d", "a", at="2")]
 
     for asked in "abcd":
@@ -86,14 +86,14 @@ def test_every_node_has_its_edge_with_the_cut():
         (("fork", "subagent"), "subagent"),
     ],
 )
-def test_of_two_claims_the_more_exact_one_counts(kinds: tuple[LinkKind, ...], counts: str):
+def test_more_exact_claim_of_two_counts(kinds: tuple[LinkKind, ...], counts: str):
     (_, node) = tree_of("b", [link("b", "a", kind) for kind in kinds], known("a", "b")).nodes
 
     assert node.link is not None
     assert node.link.kind == counts
 
 
-def test_children_stand_in_the_order_of_time_then_of_ids_below_a_parent_that_may_be_gone():
+def test_children_are_sorted_by_time_then_id_even_without_their_parent():
     links = [link("z", "a", at="1"), link("y", "a", at="2"), link("c", "a"), link("b", "a")]
 
     root, *children = tree_of("b", links, known("b")).nodes
@@ -103,7 +103,7 @@ def test_children_stand_in_the_order_of_time_then_of_ids_below_a_parent_that_may
     assert (children[0].available, children[0].title) == (True, "about b")
 
 
-def test_a_circle_is_left_out_and_told_where_it_is_in_the_tree():
+def test_cycle_is_left_out_and_reported_at_its_place():
     links = [link("a", "c"), link("b", "a"), link("c", "b"), link("d", "c"), link("e", "e")]
 
     tree = tree_of("d", links, known(*"abcdef"))
@@ -114,7 +114,7 @@ def test_a_circle_is_left_out_and_told_where_it_is_in_the_tree():
     assert tree_of("f", links, known("f")).circles == ()
 
 
-def test_a_tree_is_bounded_and_holds_the_session_asked_for_with_all_above_it():
+def test_tree_is_bounded_and_holds_the_requested_session_with_its_ancestors():
     others = [link(f"{n:05}", "a", at="1") for n in range(MAX_NODES + 9)]
     deep = [link(f"s{n}", f"s{n + 1}") for n in range(MAX_NODES + 9)]
 
@@ -125,14 +125,14 @@ def test_a_tree_is_bounded_and_holds_the_session_asked_for_with_all_above_it():
     assert tree_of("s0", deep, {}).nodes[-1].id == "s0"
 
 
-def test_a_very_long_chain_is_followed_without_going_deep():
+def test_very_long_chain_is_followed_without_recursion():
     links = [link(f"s{n}", f"s{n + 1}") for n in range(5 * MAX_CHAIN)]
 
     assert tree_of("s0", links, {}).root == f"s{5 * MAX_CHAIN}"
     assert len(chain_of("s0", above(*links))) == MAX_CHAIN
 
 
-def test_a_chain_ends_at_its_origin_or_where_it_would_go_round():
+def test_chain_ends_at_its_origin_or_before_a_cycle():
     links = [link("c", "b"), link("b", "a")]
 
     assert [each.parent for each in chain_of("c", above(*links))] == ["b", "a"]
@@ -140,7 +140,7 @@ def test_a_chain_ends_at_its_origin_or_where_it_would_go_round():
     assert chain_of("a", above(*links)) == ()
 
 
-def test_five_branches_read_back_to_the_first_session():
+def test_five_branches_lead_back_to_the_first_session():
     restores: list[Restore] = []
     for source, branch in pairwise(["s0", "s1", "s2", "s3", "s4", "s5"]):
         restores.append(restore(branch, source, *above_of(restores, source)))
@@ -158,7 +158,7 @@ def test_five_branches_read_back_to_the_first_session():
     assert [each.session_id for each in above_of(forged, "a")] == ["a"]
 
 
-def test_the_way_leads_through_whatever_made_a_session_and_on_by_what_a_record_tells():
+def test_ancestry_follows_every_kind_of_origin_and_the_records():
     made = restore("s2", "s1", Ancestor("s1", Parent("s0", None), None, "compaction"))
     links = [link_of(made), Link("s3", "s2", "compaction", Cut()), link("s4", "s3", "fork")]
 

@@ -30,7 +30,7 @@ def marker(
     return Marker(name, session, turn, label, MADE)
 
 
-def test_a_marker_is_written_with_these_keys():
+def test_marker_is_written_with_these_keys():
     whole = Marker("m1", SOURCE, "t1", "here", MADE, "user", {"a.py": "sha256:1"})
     line = {
         "type": "created",
@@ -47,7 +47,7 @@ def test_a_marker_is_written_with_these_keys():
     assert marker_set_of([line | {"colour": "red"}]).markers == (whole,)
 
 
-def test_markers_stand_in_the_order_of_their_making_and_one_removed_is_gone_for_good():
+def test_markers_keep_their_order_and_a_removed_one_never_returns():
     made = [created(marker(name)) for name in ("b", "a", "c")]
     later = [renamed("b", "first\n", MADE), created(marker("b", turn="t2")), removed("c", MADE)]
 
@@ -85,7 +85,7 @@ def test_markers_stand_in_the_order_of_their_making_and_one_removed_is_gone_for_
         {"type": "unpinned", "uri": "never pinned"},
     ],
 )
-def test_a_line_that_is_none_changes_nothing(line: object):
+def test_invalid_line_changes_nothing(line: object):
     assert marker_set_of([created(marker()), line]) == MarkerSet((marker(),), ())
 
 
@@ -100,13 +100,13 @@ def test_a_line_that_is_none_changes_nothing(line: object):
         ("\n", ""),
     ],
 )
-def test_a_label_is_a_value(told: str, kept: str):
+def test_label_is_a_redacted_value(told: str, kept: str):
     assert label_of(told) == kept
     assert created(marker(label=told))["label"] == kept
     assert renamed("m1", told, MADE)["label"] == kept
 
 
-def test_pins_are_files_or_lines_of_them_the_newest_last_and_of_too_many_the_oldest_goes():
+def test_pins_are_files_or_lines_newest_last_and_the_oldest_is_evicted():
     whole, part = Pin("a.py"), Pin("a.py", 3, 9)
     lines = [pinned(whole, MADE), pinned(part, MADE), pinned(whole, MADE)]
     words = [PinnedWords("message", "#12"), PinnedWords("note", "a"), PinnedWords("text", "b")]
@@ -119,7 +119,7 @@ def test_pins_are_files_or_lines_of_them_the_newest_last_and_of_too_many_the_old
     assert (both.pins, both.files) == ((part, whole, *words), (part, whole))
 
 
-def test_a_marker_is_detached_when_its_turn_was_rolled_back_or_is_not_there():
+def test_marker_is_detached_if_its_turn_was_rolled_back_or_is_missing():
     turns = (r.turn(r.user(text)) for text in ("a", "b", "c"))
     state = read(r.rollout(r.session("legacy"), *turns, r.rollback(1))).state
 
@@ -128,7 +128,7 @@ def test_a_marker_is_detached_when_its_turn_was_rolled_back_or_is_not_there():
     assert detached == [False, False, True, True]
 
 
-def test_a_soft_branch_takes_the_markers_of_its_turns_and_a_hard_one_refers_to_all():
+def test_soft_branch_takes_its_turns_markers_and_a_hard_one_refers_to_all():
     others = (marker("b", "t2"), marker("c", "t1", session="elsewhere"))
     shelf = MarkerSet((marker("a", "t1"), *others), (Pin("a.py"), Pin("a.py", 1, 2)))
 
@@ -139,7 +139,7 @@ def test_a_soft_branch_takes_the_markers_of_its_turns_and_a_hard_one_refers_to_a
     assert branch(None) == shelf
 
 
-def test_a_branch_takes_pinned_messages_up_to_its_marker_with_the_numbers_they_have_there():
+def test_branch_takes_messages_pinned_before_its_marker_with_new_numbers():
     pins = [PinnedWords("message", anchor) for anchor in ("#20", "#21")]
     note, shelf = PinnedWords("note", "#21"), MarkerSet(pins=(*pins, PinnedWords("note", "#21")))
 

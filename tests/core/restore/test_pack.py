@@ -202,11 +202,11 @@ CASES: dict[str, tuple[PackContents, int]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_pack_has_these_bytes(case: str, golden: Callable[[Path, bytes], None]):
+def test_pack_has_these_bytes(case: str, golden: Callable[[Path, bytes], None]):
     golden(GOLDEN / f"{case}.txt", state_pack(*CASES[case]).text.encode())
 
 
-def test_a_value_adds_no_line_and_forges_no_heading():
+def test_value_adds_no_line_and_forges_no_heading():
     hostile = state_pack(CASES["hostile_values"][0], PLENTY)
     shown = [line for _, lines in sections_in(hostile.text) for line in lines]
 
@@ -216,7 +216,7 @@ def test_a_value_adds_no_line_and_forges_no_heading():
     assert hostile.text.count("\n[NOTICE]\n") == 1
 
 
-def test_done_steps_and_superseded_decisions_stay_out_of_the_pack_and_are_told():
+def test_done_steps_and_superseded_decisions_are_omitted_and_reported():
     pack = state_pack(TYPICAL)
 
     assert "Read the code" not in pack.text
@@ -229,7 +229,7 @@ def test_done_steps_and_superseded_decisions_stay_out_of_the_pack_and_are_told()
     assert "#L" not in pack.text.replace("docs/rules.md#L", "")
 
 
-def test_what_does_not_fit_is_deferred_with_its_reason_in_the_same_order():
+def test_omitted_parts_are_deferred_with_reasons_in_order():
     whole, small = state_pack(TYPICAL, PLENTY), state_pack(TYPICAL, 160)
 
     left = [each for each in small.deferred if each.reason == "budget"]
@@ -247,7 +247,7 @@ SECRET_AT_THE_BOUND = f'token = "{"a1B2" * 16_000}"'.ljust(65_536 - 12) + "ghp_"
     [("0123456789\n" * 1000, "| 0123456789\n"), ("x" * 5000, ""), (SECRET_AT_THE_BOUND, "")],
     ids=["long", "a line that is too long alone", "a secret that the bound cuts"],
 )
-def test_a_pinned_content_longer_than_its_bound_is_shortened_and_reported(content: str, shown: str):
+def test_long_pinned_content_is_shortened_and_reported(content: str, shown: str):
     pack = state_pack(carried(pins=(Pinned("big.txt", None, None, V1, content),)), PLENTY)
 
     assert pack.deferred == (Deferred("pinned", "big.txt", "bound"),)
@@ -257,7 +257,7 @@ def test_a_pinned_content_longer_than_its_bound_is_shortened_and_reported(conten
     assert "ghp_" not in pack.text
 
 
-def test_the_task_stands_in_full_up_to_2000_code_points():
+def test_task_is_complete_up_to_2000_code_points():
     full, long = ("do it " * 340)[:MAX_MESSAGE_CHARS], "y" * (MAX_MESSAGE_CHARS + 1)
     stored = evolve(EMPTY, task=Task("do it …", EVIDENCE))
 
@@ -278,27 +278,27 @@ def test_the_task_stands_in_full_up_to_2000_code_points():
         ("open", "The marked turn had not ended: go on with the task"),
     ],
 )
-def test_go_on_with_the_task_is_said_only_of_a_turn_that_had_not_ended(ended: Ended, told: str):
+def test_only_an_unfinished_turn_asks_to_continue_the_task(ended: Ended, told: str):
     text = state_pack(carried(gathered=DigestSource(ended=ended))).text
 
     assert f"- {told}" in text
     assert ("go on with the task" in text) is (ended == "open")
 
 
-def test_a_command_that_passed_before_an_edit_says_so():
+def test_command_that_passed_before_an_edit_says_so():
     gathered = evolve(TYPICAL.gathered, checks=(check(20, "pytest -q", 0, 1),))
     text = state_pack(evolve(TYPICAL, gathered=gathered)).text
     assert "- exit 0 before later edits: pytest -q\n" in text
 
 
-def test_what_the_user_chose_in_a_dialog_is_no_message_of_theirs():
+def test_choice_in_a_dialog_is_not_a_user_message():
     typed = Utterance(RecordPlace(None, 8), "dig")
     chosen = Utterance(RecordPlace(None, 9), "chosen: Lamp (asked: Which kit?)", chosen=True)
     assert window_of(DigestSource(requests=(typed, chosen)), 1) == (Message("#8", "dig"),)
     assert window_of(DigestSource(requests=(typed,)), 0) == ()
 
 
-def test_more_commands_and_later_files_than_a_pack_has_room_for_are_deferred_as_evicted():
+def test_commands_and_later_files_without_room_are_deferred_as_evicted():
     checks = tuple(check(seq, f"make {seq}") for seq in range(MAX_COMMANDS + 2))
     drift = tuple(Drift(f"{n:02}.py", "unknown:", V1) for n in range(MAX_LATER_FILES + 1))
 
@@ -313,7 +313,7 @@ def test_more_commands_and_later_files_than_a_pack_has_room_for_are_deferred_as_
     assert "make 1\n" not in pack.text
 
 
-def test_a_command_and_a_message_that_are_cut_are_deferred_as_shortened():
+def test_cut_command_and_message_are_deferred_as_shortened():
     checks = (check(7, "x" * 161), check(8, "x" * 160))
     window = (Message("u1", "w" * (MAX_MESSAGE_CHARS + 1)), Message("u2", "w" * MAX_MESSAGE_CHARS))
 
@@ -325,14 +325,14 @@ def test_a_command_and_a_message_that_are_cut_are_deferred_as_shortened():
     )
 
 
-def test_a_message_of_the_window_keeps_no_secret_and_no_line_of_its_own():
+def test_message_in_the_pack_holds_no_secret_and_adds_no_line():
     key = "sk-proj-" + "a1B2" * 12
     said = (Message("#1", f"use {key}\n- of mine"),)
 
     assert state_pack(carried(window=said)).text.endswith("\n- use [redacted] - of mine\n")
 
 
-def test_a_digest_stands_last_and_is_one_item():
+def test_digest_is_last_and_one_item():
     text = f"{DIGEST_LINE}\n\n[STATUS]\n- last turn: answered\n"
     contents = evolve(TYPICAL, digest=text)
     whole = state_pack(contents)
@@ -344,7 +344,7 @@ def test_a_digest_stands_last_and_is_one_item():
     assert whole.text.startswith(small.text)
 
 
-def test_a_pinned_content_keeps_its_indentation_and_no_secret():
+def test_pinned_content_keeps_its_indentation_and_no_secret():
     content = "a:\n\tkey: sk-proj-" + "a1B2" * 12 + "\r\n  b"
 
     text = state_pack(carried(pins=(Pinned("c.yml", None, None, None, content),))).text
@@ -352,7 +352,7 @@ def test_a_pinned_content_keeps_its_indentation_and_no_secret():
     assert "- | a:\n- |     key: [redacted]\n- |   b\n" in text
 
 
-def test_of_many_branches_and_messages_the_nearest_are_named():
+def test_nearest_of_many_branches_and_messages_are_named():
     above = (Ancestor("s", Parent("s0", None), None, "compaction"),)
     chain = above + tuple(Ancestor(f"s{n}", Parent(f"s{n + 1}", "t"), f"m{n}") for n in range(19))
     messages = tuple(Message(f"u{n}", f"said {n}") for n in range(8))
@@ -366,7 +366,7 @@ def test_of_many_branches_and_messages_the_nearest_are_named():
     assert "said 2" not in text
 
 
-def test_a_soft_restore_takes_over_all_but_notice_and_window():
+def test_soft_restore_takes_everything_except_notice_and_window():
     assert {item.part for item in items_of(TYPICAL)} == {"mode", "notes", "files", "pinned"}
     shown = {line.item.id for line in pack_lines(TYPICAL) if line.item}
     assert {item.id for item in items_of(TYPICAL)} - shown == {"step:s1", "decision:d1"}

@@ -40,7 +40,7 @@ def begun(turn: str, mode: str) -> Step:
 
 
 @FORMS
-def test_a_file_was_touched_or_sent_to_the_model_or_both(form: Form):
+def test_file_is_flagged_as_touched_or_sent_to_the_model_or_both(form: Form):
     read = (r.shell(f"cat {name}.py", reads=[f"{name}.py"]) for name in ("read", "both"))
     changed = (r.patch(update="both.py"), r.patch(add="made.py"), r.patch(delete="gone.py"))
     moved = r.patch(move=("old.py", "new.py"))
@@ -54,7 +54,7 @@ def test_a_file_was_touched_or_sent_to_the_model_or_both(form: Form):
 
 
 @FORMS
-def test_a_patch_is_named_by_its_call_newest_first(form: Form):
+def test_patches_are_named_by_their_call_newest_first(form: Form):
     script = "apply_patch <<'EOF'\n" + r.patch_text(update="b.py") + "\nEOF\n"
     failed = r.patch(update="c.py", done=False, call="p3")
     both = (r.patch(update="a.py", call="p1"), r.shell(script, "Success. Updated", call="p2"))
@@ -63,7 +63,7 @@ def test_a_patch_is_named_by_its_call_newest_first(form: Form):
 
 
 @FORMS
-def test_a_partial_read_is_kept_where_its_lines_are_named(form: Form):
+def test_partial_read_with_known_lines_is_kept(form: Form):
     data = session(
         form,
         r.shell("sed -n '10,20p' a.py", reads=["a.py"]),
@@ -78,7 +78,7 @@ def test_a_partial_read_is_kept_where_its_lines_are_named(form: Form):
     assert (trace(other).traces().sent, trace(other).traces().spans) == ({"b.py"}, ())
 
 
-def test_of_many_partial_reads_the_newest_are_kept():
+def test_newest_of_many_partial_reads_are_kept():
     steps = [r.shell(f"sed -n '{n},{n}p' a.py") for n in range(1, 81)]
 
     spans = trace(session("legacy", *steps, r.shell("sed -n '20,20p' a.py"))).traces().spans
@@ -86,7 +86,7 @@ def test_of_many_partial_reads_the_newest_are_kept():
     assert [span.start for span in spans] == [20, *range(80, 20, -1), 19, 18, 17]
 
 
-def test_modes_are_kept_as_changes_by_sequence():
+def test_mode_changes_are_kept_with_their_seq():
     data = r.rollout(
         r.session(),
         begun("t1", "default"),
@@ -106,7 +106,7 @@ def test_modes_are_kept_as_changes_by_sequence():
     )
 
 
-def test_what_is_no_mode_of_this_session_is_none():
+def test_mode_of_another_session_is_ignored():
     strange = (in_mode(7), in_mode({"mode": ["plan"]}), in_mode(None), in_mode({}))
     go = (begun("t1", "plan"), r.user("go", turn="t1"), r.user(images=1))
     naming = (r.compacted("x", []), begun("n", "x"), r.user("name", turn="n"), r.complete("n"))
@@ -118,7 +118,7 @@ def test_what_is_no_mode_of_this_session_is_none():
     assert told(*parents, *go, subagent_history_start_ordinal=5) == ["plan"]
 
 
-def test_a_file_without_a_name_that_could_be_kept_leaves_no_trace():
+def test_file_without_a_valid_name_is_ignored():
     data = session("legacy", r.shell(f"cat {'d/' * 600}a.py"), r.patch(update="../shop"))
 
     assert trace(data).traces().sent == frozenset()

@@ -34,7 +34,7 @@ def file(uri: str, found: str | None = V1) -> FileReference:
     return FileReference(uri, found, None, touched=False, sent_to_model=False)
 
 
-def test_files_come_newest_first_with_hash_size_and_flags():
+def test_files_are_newest_first_with_hash_size_and_flags():
     found = references_of(
         checkpoint(
             ("read.py", "file", V1),
@@ -54,7 +54,7 @@ def test_files_come_newest_first_with_hash_size_and_flags():
     )
 
 
-def test_a_chunk_names_its_lines_and_has_their_hash_where_it_is_known():
+def test_chunk_names_its_lines_and_has_their_hash_if_known():
     spans = (Span("a.py", 3, 9), Span("b.py", 1, 1))
 
     found = references_of(checkpoint(), Traces(spans=spans), {}, {"a.py#L3-L9": V1})
@@ -82,7 +82,7 @@ def test_patches_are_named_by_their_call_and_outputs_by_their_uri():
     )
 
 
-def test_a_branch_goes_on_from_what_it_was_restored_with():
+def test_branch_continues_from_its_restored_references():
     earlier = References(
         (FileReference("a.py", V1, 3, touched=True, sent_to_model=True),),
         (FileChunk("a.py#L1-L2", "a.py", 1, 2, V2), FileChunk("a.py#L3-L9", "a.py", 3, 9, V2)),
@@ -100,7 +100,7 @@ def test_a_branch_goes_on_from_what_it_was_restored_with():
     assert [system.id for system in found.system] == ["p2", "p1"]
 
 
-def test_the_newest_chunks_are_kept():
+def test_newest_chunks_are_kept():
     earlier = References(chunks=(FileChunk("old#L1-L1", "old", 1, 1, None),))
     spans = tuple(Span("a.py", n, n) for n in range(1, MAX_SPANS + 1))
 
@@ -108,7 +108,7 @@ def test_the_newest_chunks_are_kept():
     assert spans_of(Traces(spans=spans[1:]), earlier)[-1] == Span("old", 1, 1)
 
 
-def test_regions_are_one_list_of_ranges_that_neither_meet_nor_overlap():
+def test_regions_are_disjoint_ranges_in_one_list():
     spans = [("b.py", 1, 2), ("a.py", 30, 40), ("a.py", 1, 5), ("a.py", 4, 9), ("a.py", 10, 12)]
     chunks = tuple(FileChunk(f"{n}", uri, a, b, V1) for n, (uri, a, b) in enumerate(spans))
 
@@ -118,13 +118,13 @@ def test_regions_are_one_list_of_ranges_that_neither_meet_nor_overlap():
     )
 
 
-def test_nothing_is_to_be_read_again_in_a_file_that_cannot_be_seen():
+def test_file_out_of_sight_has_nothing_to_read_again():
     chunk = FileChunk("a.py#L1-L2", "a.py", 1, 2, None)
 
     assert regions_of(References((file("a.py", None),), (chunk,))) == ()
 
 
-def test_drift_is_told_once_a_file_with_both_hashes():
+def test_drift_is_reported_once_a_file_with_both_hashes():
     then = {"same": V1, "other": V1, "weak now": V1, "gone": V1, "unseen": V1}
     now = {"same": V1, "other": V2, "weak now": "stat:1-1", "unseen": UNKNOWN, "new": V1}
 

@@ -82,7 +82,7 @@ def soft(goods: PackContents = FULL) -> Restore:
     return recorded(goods, None)
 
 
-def test_a_hard_restore_is_written_with_all_its_details_need():
+def test_hard_restore_record_has_all_its_details():
     line = line_of(restore())
 
     assert list(line) == [
@@ -109,7 +109,7 @@ def test_a_hard_restore_is_written_with_all_its_details_need():
     assert line["seed"]["seq"] == 7
 
 
-def test_a_soft_restore_has_neither_pack_nor_seed_and_resets_nothing():
+def test_soft_restore_has_neither_pack_nor_initial_state_and_resets_nothing():
     record = soft()
 
     assert (record.pack, record.seed, record.context_reset) == (None, None, False)
@@ -120,12 +120,12 @@ def test_a_soft_restore_has_neither_pack_nor_seed_and_resets_nothing():
     assert figures_of(state_pack(FULL)).digest == digest_of(state_pack(FULL).text.encode())
 
 
-def test_no_content_and_no_message_is_written_down():
+def test_record_holds_no_content_and_no_message():
     for record in (restore(), soft()):
         assert b"planted" not in orjson.dumps(line_of(record))
 
 
-def test_what_a_later_version_adds_is_passed_over_and_its_semantics_are_told():
+def test_fields_of_a_later_version_are_ignored_and_its_semantics_shown():
     line = line_of(restore()) | {"semantics": 2, "profile": {"ranking": "advisory"}}
 
     assert restore_in(line) == evolve(restore(), semantics=2)
@@ -160,21 +160,21 @@ def test_records_of_builds_with_branches_by_reference_are_read(change: dict[str,
         {"contextReset": "yes"},
     ],
 )
-def test_what_is_no_record_is_none(change: dict[str, object]):
+def test_invalid_line_is_not_a_record(change: dict[str, object]):
     assert restore_in(line_of(restore()) | change) is None
 
 
-def test_a_file_of_records_is_read_as_far_as_it_can_be():
+def test_valid_records_of_a_damaged_file_are_read():
     lines = [None, 7, {}, line_of(restore()), line_of(restore()), {"semantics": 1}]
 
     assert restores_in(lines) == (restore(),)
 
 
-def test_counts_are_those_of_what_went_over():
+def test_counts_are_those_of_the_transferred_parts():
     assert transferred(FULL, 2) == dict(zip(TRANSFERRED, (2, 1, 1, 1, 1, 2), strict=True))
 
 
-def test_warnings_say_what_one_ought_to_know_the_gravest_first():
+def test_warnings_are_sorted_by_severity():
     long = evolve(
         FULL,
         pins=(Pinned("rules.md", None, None, V1, "x" * 9000),),
@@ -248,14 +248,12 @@ LONG = evolve(PLANNED, window=(Message("#1", "w" * 9000),), digest="[SESSION_DIG
         (soft(carried()), "the conversation."),
     ],
 )
-def test_a_summary_counts_what_the_model_is_told_and_what_the_pack_leaves_out(
-    record: Restore, told: str
-):
+def test_summary_counts_transferred_and_omitted_parts(record: Restore, told: str):
     stays = "Your files are not changed."
     assert carried_in(record) == f"Carried over: {told} {stays}"
 
 
-def test_a_summary_says_whether_the_context_was_reset():
+def test_summary_says_whether_the_context_was_reset():
     for record, reset in ((restore(), "Context reset."), (soft(), "Context not reset.")):
         assert headline_of(record) == (
             f"Restored “before the rewrite”: new branch created. {reset}"
@@ -265,7 +263,7 @@ def test_a_summary_says_whether_the_context_was_reset():
     assert transferred(PLANNED, 0)["notes"] == 1 + 2 + 2, "the task, notes and steps"
 
 
-def test_nothing_is_promised_and_a_warning_counts_in_words():
+def test_texts_promise_nothing_and_a_warning_counts_in_words():
     promises = re.compile(
         r"guarantee|remember|never|always|same answer|exactly|keeps? (?!the goal)"
     )
@@ -279,7 +277,7 @@ def test_nothing_is_promised_and_a_warning_counts_in_words():
         assert "{" not in text
 
 
-def test_a_warning_names_the_files_that_differ():
+def test_warning_names_the_files_that_differ():
     one, many = (
         evolve(restore(), drift=tuple(Drift(f"{n}.py", V1, V2) for n in range(count)))
         for count in (1, 7)

@@ -32,11 +32,11 @@ def counted(*steps: r.Step) -> int:
         ((r.record("compacted", {"message": "m"}), PROMPT), 1),
     ],
 )
-def test_a_prompt_leads_in_and_what_is_stated_with_it(steps: tuple[r.Step, ...], expected: int):
+def test_prompt_and_the_context_before_it_begin_the_turn(steps: tuple[r.Step, ...], expected: int):
     assert counted(*steps) == expected
 
 
-def test_a_task_begins_a_turn_before_all_that_goes_with_it():
+def test_task_begins_a_turn_before_its_other_lines():
     told = r.rollout(
         r.session("legacy"),
         r.assistant("Done."),
@@ -52,7 +52,7 @@ def test_a_task_begins_a_turn_before_all_that_goes_with_it():
     assert before_task([b'"task_started" and no JSON']) == 1
 
 
-def test_settings_belong_to_the_turn_before():
+def test_settings_belong_to_the_earlier_turn():
     assert counted(r.event("user_message"), r.turn_context(), r.environment(), PROMPT) == 2
     assert counted(r.environment(), r.turn_context(), PROMPT) == 1
 
@@ -68,6 +68,6 @@ def test_settings_belong_to_the_turn_before():
         (b"[]", 1),
     ],
 )
-def test_of_the_oldest_lines_a_mark_between_items_is_passed_over(line: bytes, expected: int):
+def test_mark_between_the_oldest_items_is_skipped(line: bytes, expected: int):
     stated, prompt = r.rollout(r.session("bare"), r.environment(), r.user("Go on")).splitlines()[1:]
     assert leading([stated, line, prompt]) == expected

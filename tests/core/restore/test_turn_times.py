@@ -29,7 +29,7 @@ def stamps_of(data: bytes, kinds: set[bytes]) -> list[str]:
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_a_turn_ended_when_the_record_of_its_end_was_written(form: r.Form):
+def test_turn_ended_at_the_time_of_its_end_record(form: r.Form):
     data = r.rollout(r.session(form), *STEPS)
 
     found = ends(chronicle(data))
@@ -37,17 +37,17 @@ def test_a_turn_ended_when_the_record_of_its_end_was_written(form: r.Form):
     assert found == [*stamps_of(data, {b'"task_complete"', b'"turn_aborted"'}), None]
 
 
-def test_a_file_that_tells_of_no_ends_has_none():
+def test_file_without_end_records_has_no_times():
     assert ends(chronicle(r.rollout(r.session("bare"), *STEPS))) == [None] * 4
 
 
-def test_an_end_in_a_last_line_without_its_line_end_counts():
+def test_end_in_a_last_line_without_its_newline_counts():
     data = r.rollout(r.session(), *STEPS[:1])
 
     assert ends(chronicle(data[:-1])) == ends(chronicle(data)) != [None]
 
 
-def test_what_comes_behind_the_last_record_that_counts_is_not_told():
+def test_end_after_the_last_counted_record_is_ignored():
     data = r.rollout(r.session(), *STEPS)
     whole = chronicle(data)
     first = whole.replay.state.turns.turns[0]

@@ -149,7 +149,7 @@ def _listed(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("script", _listed(LOOKS))
-def test_look_prints_and_changes_nothing(script: str) -> None:
+def test_look_only_prints(script: str) -> None:
     assert act_of(script) == "look"
     assert not is_check(script, failed=True)  # a search without a hit
 
@@ -166,7 +166,7 @@ def test_check_is_a_test_a_build_a_lint_a_type_check_or_a_run(script: str) -> No
     assert is_check(script)
 
 
-def test_chore_that_failed_is_a_check_but_not_a_process_that_was_gone() -> None:
+def test_failed_chore_is_a_check_except_for_a_missing_process() -> None:
     assert is_check("npm install", failed=True)
     assert is_check("git push", failed=True)
     assert not is_check("pkill node", failed=True)
@@ -175,12 +175,12 @@ def test_chore_that_failed_is_a_check_but_not_a_process_that_was_gone() -> None:
 @pytest.mark.parametrize(
     "script", ['rg -n "a|b', "grep -n 'it\" src/a.py | head", "cat $(a", "ls `"]
 )
-def test_look_that_the_shell_cannot_read_is_no_check(script: str) -> None:
+def test_look_that_the_shell_cannot_parse_is_not_a_check(script: str) -> None:
     assert not is_check(script, failed=True)
 
 
 @given(st.text() | st.lists(st.sampled_from(_listed(CHECKS + CHORES + LOOKS))).map(" ; ".join))
-def test_any_text_has_an_act(script: str) -> None:
+def test_any_text_has_a_kind(script: str) -> None:
     assert act_of(script) in {"look", "chore", "check"}
     assert isinstance(program_of(script), str)
     assert passed_by(script) == () or all(passed_by(script))
@@ -198,7 +198,7 @@ def test_any_text_has_an_act(script: str) -> None:
         ("", "npx ", ""),
     ],
 )
-def test_act_is_found_in_time_in_proportion(begin: str, piece: str, end: str) -> None:
+def test_kind_is_found_in_linear_time(begin: str, piece: str, end: str) -> None:
     takes_time_in_proportion(
         lambda script: (act_of(script), program_of(script)),
         lambda size: begin + piece * (size // len(piece)) + end,
@@ -231,11 +231,11 @@ def test_act_is_found_in_time_in_proportion(begin: str, piece: str, end: str) ->
         ("ls", ""),
     ],
 )
-def test_program_is_named_with_what_it_is_pointed_at(script: str, program: str) -> None:
+def test_program_is_named_with_its_target(script: str, program: str) -> None:
     assert program_of(script) == program
 
 
-def test_run_of_everything_covers_a_run_of_a_part_and_not_the_other_way() -> None:
+def test_full_run_covers_a_partial_run_and_not_the_reverse() -> None:
     assert "pytest" in covering("pytest tests/test_a.py")
     assert covering("pytest") == ("pytest",)
     assert "pytest tests/test_b.py" not in covering("pytest tests/test_a.py")
@@ -250,6 +250,6 @@ def test_two_lines_of_powershell_are_two_programs() -> None:
     assert not set(passed_by(lines[0])) & set(covering(lines[1])) - {""}
 
 
-def test_each_of_a_chain_passed_and_only_the_last_of_a_list() -> None:
+def test_each_part_of_a_chain_passed_and_only_the_last_of_a_list() -> None:
     assert {"npm run build", "npm test"} <= set(passed_by("npm run build && npm test"))
     assert "npm run build" not in passed_by("npm run build; npm test")

@@ -28,7 +28,7 @@ NOISE = st.lists(
 ).map("".join)
 
 
-def test_calls_come_in_the_order_of_the_text():
+def test_calls_keep_the_order_of_the_text():
     script = """
         const p = await tools.apply_patch("*** Begin Patch\\n*** End Patch");
         const [a, b] = await Promise.all([
@@ -64,7 +64,7 @@ diff`, 'tty': false}),
         ("const patch = 'a\\nb';", "patch.trim()", False),
     ],
 )
-def test_constant_text_is_as_good_as_a_literal(before: str, argument: str, *, is_read: bool):
+def test_constant_text_counts_as_a_literal(before: str, argument: str, *, is_read: bool):
     found = literal_calls(f"{before} await tools.apply_patch({argument})")
 
     assert found == (((LiteralCall("apply_patch", "a\nb"),), 0) if is_read else ((), 1))
@@ -101,7 +101,7 @@ LITERALS: list[tuple[str, object]] = [
 
 
 @pytest.mark.parametrize(("source", "value"), LITERALS)
-def test_a_literal_is_read_as_the_value_it_has(source: str, value: object):
+def test_literal_is_read_as_its_value(source: str, value: object):
     calls, unread = literal_calls(f"tools.f({source})")
 
     assert (json.dumps(calls[0].argument), len(calls), unread) == (json.dumps(value), 1, 0)
@@ -143,7 +143,7 @@ def test_a_literal_is_read_as_the_value_it_has(source: str, value: object):
         "[" * 65 + "]" * 65,
     ],
 )
-def test_what_is_no_literal_is_counted(source: str):
+def test_argument_that_is_not_a_literal_is_counted(source: str):
     assert literal_calls(f"tools.f({source})") == ((), 1)
 
 
@@ -151,7 +151,7 @@ def test_what_is_no_literal_is_counted(source: str):
     "source",
     ["tools[name]({})", "tools[`a${b}`]({})", "tools['a' + b]({})", "tools?.[name]({})"],
 )
-def test_a_computed_name_is_counted(source: str):
+def test_computed_name_is_counted(source: str):
     assert literal_calls(source) == ((), 1)
 
 
@@ -176,7 +176,7 @@ def test_a_computed_name_is_counted(source: str):
         "}} tools.f(1)",
     ],
 )
-def test_a_call_is_found_wherever_code_stands(source: str):
+def test_call_is_found_anywhere_in_code(source: str):
     assert literal_calls(source) == ((LiteralCall("f", 1),), 0)
 
 
@@ -206,11 +206,11 @@ def test_a_call_is_found_wherever_code_stands(source: str):
         "x = /no end tools.f(1)",
     ],
 )
-def test_what_only_looks_like_a_call_is_none(source: str):
+def test_text_that_looks_like_a_call_is_ignored(source: str):
     assert literal_calls(source) == ((), 0)
 
 
-def test_a_call_inside_an_argument_is_found():
+def test_call_inside_an_argument_is_found():
     source = "tools.f({a: await tools.g({b: 1}), c: tools.h(d)})"
 
     assert literal_calls(source) == ((LiteralCall("g", {"b": 1}),), 2)
@@ -251,5 +251,5 @@ def test_no_script_makes_reading_fail(source: str):
         pytest.param("", "tools[", "", id="names without end"),
     ],
 )
-def test_a_script_takes_time_in_proportion_to_its_length(begin: str, piece: str, end: str):
+def test_script_takes_linear_time(begin: str, piece: str, end: str):
     takes_time_in_proportion(literal_calls, lambda size: begin + piece * (size // len(piece)) + end)

@@ -45,7 +45,7 @@ def names(script: str) -> tuple[str, ...]:
         pytest.param([], "", id="nothing"),
     ],
 )
-def test_the_script_of_a_call_is_what_its_shell_is_given(argv: list[str], script: str):
+def test_script_of_a_call_is_the_text_given_to_its_shell(argv: list[str], script: str):
     assert script_of(argv) == script
 
 
@@ -86,7 +86,7 @@ def test_the_script_of_a_call_is_what_its_shell_is_given(argv: list[str], script
         ("sed -n 1,5p a b", [Read("a"), Read("b")]),
     ],
 )
-def test_a_plain_read_names_its_files_and_lines(script: str, reads: list[Read]):
+def test_plain_read_names_its_files_and_lines(script: str, reads: list[Read]):
     assert read_script(script) == ShellReading(None, tuple(reads), bool(reads))
 
 
@@ -126,14 +126,14 @@ def test_a_plain_read_names_its_files_and_lines(script: str, reads: list[Read]):
         "'less' a",
     ],
 )
-def test_what_is_not_understood_reads_nothing_and_makes_the_call_mixed(part: str):
+def test_unparsed_command_reads_nothing_and_makes_the_call_mixed(part: str):
     assert read_script(part) == ShellReading(None, (), plain=False)
     assert read_script(f"cat x; {part}\ncat y") == ShellReading(
         None, (Read("x"), Read("y")) if part != "cat <<E" else (Read("x"),), plain=False
     )
 
 
-def test_a_filter_in_a_pipe_makes_the_call_mixed():
+def test_filter_in_a_pipe_makes_the_call_mixed():
     reading = read_script("nl -ba a.py | sed -n '1,20p'")
 
     assert reading == ShellReading(None, (Read("a.py"),), plain=False)
@@ -157,7 +157,7 @@ def test_a_filter_in_a_pipe_makes_the_call_mixed():
         pytest.param("cd d", None, (), False, id="nothing after it"),
     ],
 )
-def test_a_literal_change_of_folder_is_followed_at_the_very_start(
+def test_literal_cd_at_the_start_is_followed(
     script: str, folder: str | None, read: tuple[str, ...], plain: bool
 ):
     reading = read_script(script)
@@ -191,7 +191,7 @@ def test_a_literal_change_of_folder_is_followed_at_the_very_start(
         "echo a; cat a # ; cat b",
     ],
 )
-def test_nothing_is_read_behind_what_is_not_followed_nor_in_a_text(script: str):
+def test_nothing_is_read_after_an_unknown_command_or_in_a_string(script: str):
     assert read_script(script) == ShellReading(None, (Read("a"),), plain=False)
 
 
@@ -202,16 +202,16 @@ def test_nothing_is_read_behind_what_is_not_followed_nor_in_a_text(script: str):
         *("", " \n", "# cat a", ";"),  # they say nothing
     ],
 )
-def test_a_script_without_an_end_and_one_that_says_nothing_tell_nothing(script: str):
+def test_unfinished_or_empty_script_gives_nothing(script: str):
     assert read_script(script) == ShellReading(None, (), plain=False)
 
 
-def test_scripts_of_cmd_have_other_rules_and_are_not_read():
+def test_cmd_scripts_are_not_read():
     assert read_argv(["cmd", "/c", "cat a.txt"]).reads == ()
 
 
 @given(st.lists(st.text(min_size=1).filter(lambda name: name[0] not in "-\0/"), min_size=1))
-def test_the_words_of_a_call_are_read_as_they_are(files: list[str]):
+def test_arguments_of_a_call_are_read_literally(files: list[str]):
     expected = ShellReading(None, tuple(Read(name) for name in files), plain=True)
 
     assert read_argv(["cat", *files]) == expected
@@ -251,14 +251,14 @@ def test_the_words_of_a_call_are_read_as_they_are(files: list[str]):
         ("cd d && rm f", "f"),
     ],
 )
-def test_a_plain_write_names_its_files(script: str, files: str):
+def test_plain_write_names_its_files(script: str, files: str):
     reading = read_script(script)
 
     assert [each.path for each in reading.writes] == files.split()
     assert reading.plain
 
 
-def test_a_write_says_what_it_does_to_the_file():
+def test_write_has_its_effect_on_the_file():
     assert read_script("echo x > f").writes == (Write("f", "update"),)
     assert read_script("rm f").writes == (Write("f", "delete"),)
     assert read_script("cp a f").writes == (Write("f", "update", "f"),)
@@ -281,7 +281,7 @@ def test_cat_into_a_file_reads_one_and_writes_the_other():
         ("echo x > f; echo y > $g", "f"),
     ],
 )
-def test_a_redirection_of_another_program_gives_the_file_and_the_command(script: str, files: str):
+def test_redirection_of_another_program_gives_the_file_and_the_command(script: str, files: str):
     reading = read_script(script)
 
     assert [each.path for each in reading.writes] == files.split()
@@ -324,7 +324,7 @@ def test_a_redirection_of_another_program_gives_the_file_and_the_command(script:
         "cd d; rm f",
     ],
 )
-def test_what_is_no_plain_write_names_nothing(script: str):
+def test_unclear_write_names_nothing(script: str):
     assert read_script(script).writes == ()
     assert not read_script(script).plain
 
@@ -347,13 +347,13 @@ def test_what_is_no_plain_write_names_nothing(script: str):
     ],
 )
 @pytest.mark.parametrize("program", ["powershell.exe", "pwsh"])
-def test_a_plain_read_of_powershell_names_its_files(program: str, script: str, reads: list[Read]):
+def test_plain_powershell_read_names_its_files(program: str, script: str, reads: list[Read]):
     reading = read_argv([program, "-NoProfile", "-Command", script])
 
     assert reading == ShellReading(None, tuple(reads), plain=True)
 
 
-def test_a_cmdlet_is_known_whatever_the_shell_is_called():
+def test_cmdlet_is_recognised_in_any_shell_name():
     assert read_script("Get-Content src\\a.py") == ShellReading(None, (Read("src\\a.py"),), True)
 
 
@@ -375,7 +375,7 @@ def test_a_cmdlet_is_known_whatever_the_shell_is_called():
         ("make > $null", "", False),
     ],
 )
-def test_what_powershell_writes(script: str, files: str, *, plain: bool):
+def test_powershell_writes_name_their_files(script: str, files: str, *, plain: bool):
     reading = read_argv(["pwsh", "-Command", script])
 
     assert [each.path for each in reading.writes] == files.split()
@@ -385,7 +385,7 @@ def test_what_powershell_writes(script: str, files: str, *, plain: bool):
 @pytest.mark.parametrize(
     "script", ["Get-Content *.py", "Get-Content $f", "Get-Content a.py -Wait", "& 'cat' (x)", "'a"]
 )
-def test_of_powershell_too_nothing_is_guessed(script: str):
+def test_unclear_powershell_command_names_nothing(script: str):
     assert read_argv(["pwsh", "-Command", script]) == ShellReading(None, (), plain=False)
 
 
@@ -408,14 +408,14 @@ def test_of_powershell_too_nothing_is_guessed(script: str):
         pytest.param(f"apply_patch <<'EOF' >/dev/null\n{PATCH}EOF", None, id="quiet"),
     ],
 )
-def test_a_script_may_be_only_a_patch(script: str, folder: str | None):
+def test_script_may_be_only_a_patch(script: str, folder: str | None):
     reading = read_script(script)
 
     assert (reading.folder, reading.plain) == (folder, True)
     assert [text.strip() for text in reading.patches] == [PATCH.strip()]
 
 
-def test_tabs_before_the_lines_of_a_heredoc_go_when_it_says_so():
+def test_heredoc_strips_leading_tabs_if_it_says_so():
     script = "apply_patch <<-E\n\t*** Begin Patch\n\t*** End Patch\n\tE"
 
     assert read_script(script).patches == ("*** Begin Patch\n*** End Patch\n",)
@@ -433,7 +433,7 @@ def test_tabs_before_the_lines_of_a_heredoc_go_when_it_says_so():
         pytest.param(f"apply_patch <<'EOF'\n{PATCH}EOF\ncat a", id="a read"),
     ],
 )
-def test_a_patch_may_be_one_part_of_a_script(script: str):
+def test_patch_may_be_one_part_of_a_script(script: str):
     assert read_script(script).patches == (PATCH,)
     assert not read_script(script).plain
 
@@ -454,7 +454,7 @@ def test_a_patch_may_be_one_part_of_a_script(script: str):
         pytest.param("", id="nothing"),
     ],
 )
-def test_a_script_that_applies_no_text_has_no_patch(script: str):
+def test_script_that_applies_no_text_has_no_patch(script: str):
     assert read_script(script).patches == ()
 
 
@@ -469,12 +469,12 @@ def test_a_script_that_applies_no_text_has_no_patch(script: str):
         ["cmd", "/c", f"apply_patch <<'EOF'\n{PATCH}EOF"],
     ],
 )
-def test_a_call_may_be_only_a_patch(argv: list[str]):
+def test_call_may_be_only_a_patch(argv: list[str]):
     assert read_argv(argv) == ShellReading(None, (), True, (), (PATCH,))
 
 
 @pytest.mark.parametrize("argv", [[], ["apply_patch"], ["ls", PATCH], ["apply_patch", "-", PATCH]])
-def test_another_call_is_no_patch(argv: list[str]):
+def test_another_call_is_not_a_patch(argv: list[str]):
     assert read_argv(argv).patches == ()
 
 
@@ -504,7 +504,7 @@ def test_another_call_is_no_patch(argv: list[str]):
         *("cat <<E\nx\nE", "test -f a && printenv PATH", "date; whoami; true", "sed --quiet 5p a"),
     ],
 )
-def test_commands_that_only_look(script: str) -> None:
+def test_looking_commands_are_recognised(script: str) -> None:
     assert only_looks(script)
 
 
@@ -526,7 +526,7 @@ def test_commands_that_only_look(script: str) -> None:
         *("ls; (make)", "ls; if x; then make; fi", "ls &", "", "Set-Content f x", "sudo make"),
     ],
 )
-def test_commands_that_act(script: str) -> None:
+def test_acting_commands_are_recognised(script: str) -> None:
     assert not only_looks(script)
 
 
@@ -604,7 +604,7 @@ def test_no_call_makes_reading_fail(argv: list[str]):
         pytest.param("", "'a' ", "", id="many words in quotes"),
     ],
 )
-def test_a_script_takes_time_in_proportion_to_its_length(begin: str, piece: str, end: str):
+def test_script_takes_linear_time(begin: str, piece: str, end: str):
     def look(script: str) -> None:
         read_script(script)
         read_script(script, "pwsh")
