@@ -287,6 +287,15 @@ def test_review_whose_end_alone_is_recorded_is_a_turn():
     ]
 
 
+def test_end_without_a_begin_after_a_review_belongs_to_the_newest_turn():
+    reviewer = (r.started("child", parent="p1"), r.user("Review it."), r.complete("p1"))
+    later = (r.turn(r.user(REQUEST), name="t2"), r.complete("lost"), r.rollback(1))
+    state = read(r.rollout(r.session(), r.review("it", turn="p1"), *reviewer, *later)).state
+
+    assert state.turns.counts("p1")
+    assert not state.turns.counts("lost")
+
+
 def test_reviewer_is_part_of_the_task_that_asked_for_the_review():
     steps = [r.started("p1"), older_review(r.shell("git diff")), r.complete("p1")]
     asked = r.turn(r.user(REQUEST), r.assistant("Done."), name="t2")

@@ -491,7 +491,7 @@ class Turns:
         """Return the turn of a task that ends: in older files the task of a review only ends."""
         place = None if self.reviewer is None else self._places.get(self.reviewer)
         is_known = turn_id == self.task or turn_id in self._places or turn_id in self.aliases
-        if turn_id is None or is_known or place is None:
+        if turn_id is None or is_known or place is None or self.turns[place].ended is not None:
             return turn_id
         self.aliases[turn_id] = place
         self.reviewer, reviewer = None, self.reviewer
