@@ -3,6 +3,7 @@
 A row has a word for a structured source.
 """
 
+import json
 import shutil
 import time
 from collections.abc import Mapping
@@ -14,6 +15,8 @@ import pytest
 import rollouts as r
 from codex.codex_cli import AppServer, CodexHome
 from codex.conftest import MakeHome
+from codex.product import run
+from codex.scripted_model import Answer, say
 from homes import Home, thread
 
 pytestmark = pytest.mark.codex
@@ -82,6 +85,28 @@ def test_codex_refuses_exactly_the_sessions_that_rows_mark_as_refused(
             assert server.resume(each) == each
         for each in refused:
             assert server.refusal("thread/resume", {"threadId": each})
+
+
+def test_codex_lists_what_comes_of_a_session_in_its_newest_folder(scripted: MakeHome) -> None:
+    home, _ = scripted(Answer(say("Seen.")), Answer(say("Renamed.")))
+    other = home.root / "other"
+    other.mkdir()
+    with AppServer(home) as server:
+        source = server.start()
+        server.turn(source, "Look around")
+    with AppServer(home) as server:
+        server.resume(source, other)
+        server.turn(source, "Rename the parser")
+    marker = json.loads(run(home, "mark", source, "--label", "here", "--json"))["checkpointId"]
+    ways = [("compact", source, "--force")]
+    ways += [("restore", source, marker, "--mode", mode) for mode in ("soft", "hard")]
+    made = [json.loads(run(home, *way, "--json"))["sessionId"] for way in ways]
+
+    rows = {each["sessionId"]: each["cwd"] for each in json.loads(run(home, "sessions", "--json"))}
+    threads = listed(home, 4)
+
+    assert rows == {each: threads[each]["cwd"] for each in (source, *made)}
+    assert set(rows.values()) == {str(other)}
 
 
 def branch_of(git: dict[str, Any] | None) -> str | None:

@@ -216,6 +216,24 @@ def test_incomplete_head_becomes_one_that_codex_accepts() -> None:
     }
 
 
+def test_new_session_has_thread_settings_with_its_newest_folder() -> None:
+    applied: Json = {"cwd": "/home/ana/old", "model": "gpt-5.5"}
+    told: Json = {
+        "type": "thread_settings_applied",
+        "thread_id": "SOURCE",
+        "thread_settings": applied,
+    }
+    source = SourceSession(
+        "SOURCE", "/home/ana/shop", HEAD, None, folder="/home/ana/new", thread_settings=told
+    )
+    session = new_session(ITEMS, source, NAMING, AT, ("NEW", "A", "B"))
+
+    moved = {**told, "thread_id": "NEW", "thread_settings": {**applied, "cwd": "/home/ana/new"}}
+    assert session.lines[-1] == RecordLine("event_msg", moved)
+    assert session.meta["cwd"] == "/home/ana/shop"
+    assert applied["cwd"] == "/home/ana/old"
+
+
 def test_session_without_a_title_gets_a_name() -> None:
     source = SourceSession("SOURCE", "/home/ana/shop", HEAD, None)
     session = new_session(ITEMS, source, Naming(" \n", "T", "I"), AT, ("NEW", "A", "B"))

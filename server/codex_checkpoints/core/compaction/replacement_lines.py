@@ -73,8 +73,9 @@ class SourceSession:
     """The session that a new one continues.
 
     `head` is the payload of its `session_meta`, empty for files that have none.  `window` is the
-    size of the window of its model; `settings` is the payload of its newest `turn_context`.
-    `cwd` is the folder of its head, to which paths are relative; `folder` is its newest one.
+    size of the window of its model; `settings` is the payload of its newest `turn_context`,
+    `thread_settings` that of the newest `thread_settings_applied`.  `cwd` is the folder of its
+    head, to which paths are relative; `folder` is its newest one.
     """
 
     session_id: str
@@ -83,6 +84,7 @@ class SourceSession:
     window: int | None
     settings: Json | None = None
     folder: str | None = None
+    thread_settings: Json | None = None
 
     @property
     def paginated(self) -> bool:
@@ -166,8 +168,9 @@ def new_session(
     """Return a session that begins with this replacement and that Codex lists.
 
     Codex takes the model, its effort and the approvals of a resumed session from a `turn_context`
-    after the last task; a `comp_hash` in it of another version would make it compact again.  `ids`
-    are three new ones: the session, its first window, and the replacement's window (WIN-13).
+    after the last task; a `comp_hash` in it of another version would make it compact again.  Newer
+    versions list a session in the folder of its thread settings.  `ids` are three new ones: the
+    session, its first window, and the replacement's window (WIN-13).
     """
     session_id, first, second = ids
     chain = begun(first).opened(second)
@@ -178,6 +181,12 @@ def new_session(
         if source.folder is not None:
             settings["cwd"] = source.folder
         lines += (RecordLine("turn_context", settings),)
+    if source.thread_settings is not None:
+        applied = dict(object_of(source.thread_settings.get("thread_settings")))
+        if source.folder is not None:
+            applied["cwd"] = source.folder
+        payload = {**source.thread_settings, "thread_id": session_id, "thread_settings": applied}
+        lines += (RecordLine("event_msg", payload),)
     return NewSession(session_meta(session_id, first, source, at), lines, chain)
 
 

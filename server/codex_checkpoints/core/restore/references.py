@@ -111,6 +111,8 @@ class Trace(Fold):
             self.replay.last = last
         self.settings: Json | None = None
         """The payload of the newest `turn_context`: model, effort, approvals."""
+        self.thread_settings: Json | None = None
+        """The payload of the newest `thread_settings_applied`."""
         # The newest of each kind is last.
         self._touched: dict[str, None] = {}
         self._sent: dict[str, None] = {}
@@ -170,6 +172,8 @@ class Trace(Fold):
             case TurnContext(turn_id=turn_id):
                 if line.kind == "turn_context":  # not an event, which has fewer fields
                     self.settings = line.payload
+                else:
+                    self.thread_settings = line.payload
                 mode = line.payload.get("collaboration_mode")
                 name = text_of(mode) or text_of(object_of(mode).get("mode"))
                 self._mode(line, turn_id, name)

@@ -418,6 +418,7 @@ class Compacting:
                 window,
                 traced.last_settings,
                 row.cwd,
+                traced.thread_settings,
             ),
             Naming(self._sessions.title(row) or "", turn_id, item_id),
             moment_of(stamp),

@@ -58,8 +58,9 @@ class Traced:
     """A history, and the other inputs of its compaction.
 
     `head` is the payload of the session's own head, `last_report` of the newest `token_count`,
-    `last_settings` of the newest `turn_context`.  `surveyed` is the first pass, `in_front` the one
-    over the part before its cut.
+    `last_settings` of the newest `turn_context`, `thread_settings` of the newest
+    `thread_settings_applied`.  `surveyed` is the first pass, `in_front` the one over the part
+    before its cut.
     """
 
     history: RebuiltHistory
@@ -67,6 +68,7 @@ class Traced:
     head: Json
     last_report: Json | None
     last_settings: Json | None
+    thread_settings: Json | None
     in_front: ScannedHistory | None
 
     @property
@@ -130,6 +132,7 @@ class Histories:
             survey.head,
             survey.last_report,
             survey.last_settings,
+            survey.thread_settings,
             None if above is None else ScannedHistory.of(survey.in_front, above),
         )
 

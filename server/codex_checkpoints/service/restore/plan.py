@@ -322,7 +322,12 @@ class Planner:
             row=row,
             until=until,
             session=SourceSession(
-                row.session_id, row.base or state.base or "", head, state.window, trace.settings
+                row.session_id,
+                row.base or state.base or "",
+                head,
+                state.window,
+                trace.settings,
+                thread_settings=trace.thread_settings,
             ),
             # The copied history of a session that began with a seed still depends on it.
             record=record if hard else evolve(record, seed=state.seed),

@@ -332,6 +332,8 @@ class HistoryScan:
         """The payload of the newest `token_count`."""
         self.last_settings: Json | None = None
         """The payload of the newest `turn_context`: model, effort, approvals."""
+        self.thread_settings: Json | None = None
+        """The payload of the newest `thread_settings_applied`."""
         self.state = ScanState() if state is None else state
         self._cut = cut
         self._in_front: FirstPass | None = None
@@ -452,6 +454,8 @@ class HistoryScan:
         elif line.tag == "item_completed":
             if line.inner == "UserMessage":
                 self.state.openings.prompted()
+        elif line.tag == "thread_settings_applied" and not line.passed_over:
+            self.thread_settings = line.payload
         elif line.tag in _EVENTS:
             self._report(line)
 
