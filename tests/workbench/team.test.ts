@@ -14,6 +14,7 @@ import { shows, step, Workbench } from "./workbench.ts";
 const PYTHON = join(import.meta.dirname, "..", "..", ".venv", "bin", "python");
 const READY_MS = 120_000;
 
+const MARKUP = `<img src=x onerror="window.owned=true"><a href="command:x">a</a>`;
 const LINK = "[link](command:workbench.action.toggleSidebarVisibility)";
 const TOKEN = ["ghp", "aB3dE6gH9kL2mN5pQ8sT1vW4xZ7yC0fJ2hR6"].join("_");
 
@@ -53,7 +54,7 @@ test("sessions of the remote are listed, read, pulled and pushed", async (t) => 
     answer: "Measured: the prices are slow.",
     further: Array.from({ length: 5 }, (_, at) => ({
       task: `Step ${at + 2}`,
-      answer: "Done.",
+      answer: `Done. ${MARKUP} ${LINK}`,
       changes: { "shop.py": { type: "update", unified_diff: "@@ -1 +1 @@\n-a\n+b\n" } },
       used: 20_000 * (at + 1),
     })),
@@ -109,6 +110,8 @@ test("sessions of the remote are listed, read, pulled and pushed", async (t) => 
     await front.getByText(/^Your session, pushed from .*read-only\.$/).waitFor();
     const conversation = front.getByRole("region", { name: "Conversation" });
     await conversation.getByText("Step 6", { exact: true }).waitFor();
+    await conversation.getByText("<img src=x onerror=").first().waitFor();
+    assert.equal(await front.locator("img, iframe, a[href], [onerror]").count(), 0);
     const buttons = front.getByRole("button");
     const names = await buttons.allInnerTexts();
     const writing = /Resume|Compact|Marker|Restore|More…|Search in/;
@@ -122,6 +125,16 @@ test("sessions of the remote are listed, read, pulled and pushed", async (t) => 
     await page.setViewportSize(size);
   });
 
+  await step(t, "a window that is loaded again connects to nothing", async () => {
+    await workbench.reload("Make the shop faster");
+    await front.getByText("This session is in the remote.").waitFor();
+    assert.doesNotMatch(workbench.log, /checkpoints\/remoteSessions?\b/);
+    await front.getByRole("button", { name: "Try Again" }).click();
+    await front.getByText(/^Your session, pushed from /).waitFor();
+    await remote.click();
+    await shared.waitFor();
+  });
+
   await step(t, "it is pulled as a branch, which is selected", async () => {
     await front.getByRole("button", { name: "Pull as Branch…" }).click();
     await dialog.getByText("Pull this session as a branch?").waitFor();
@@ -129,14 +142,12 @@ test("sessions of the remote are listed, read, pulled and pushed", async (t) => 
     await workbench.screenshot("pull asks");
     await dialog.getByRole("button", { name: "Pull as Branch" }).click();
     await shows(page.getByText(/^Pulled as a branch: /));
-    const branch = workbench.sessions.getByRole("treeitem", { selected: true });
-    await branch
-      .and(page.getByLabel(/Fork: Make the shop faster|Make the shop faster.*/))
-      .waitFor();
+    const name = /^Make the shop faster.*pulled/;
+    await workbench.sessions.getByRole("treeitem", { selected: true, name }).waitFor();
     const listed: { sessionId: string; forkedFrom: string | null }[] = lab.run("sessions");
     assert.deepEqual(listed.filter(({ forkedFrom }) => forkedFrom === there).length, 1);
     await front.getByRole("button", { name: "Resume in Terminal" }).waitFor();
-    await front.getByRole("heading", { name: "Lineage" }).waitFor();
+    await front.getByText("in the remote · the original session").waitFor();
     await workbench.screenshot("pulled");
     await front.getByRole("heading", { name: "Lineage" }).scrollIntoViewIfNeeded();
     await workbench.screenshot("pulled lineage");
