@@ -33,7 +33,7 @@ def named_secrets(text: str) -> list[tuple[int, int, str]]:
     rules = _hinted(text)
     if not rules:
         return []
-    pieces = list(_between_marks(text))
+    pieces = [(start, piece, piece.lower()) for start, piece in _between_marks(text)]
     found: list[tuple[int, int, str]] = []
     while True:
         # An early rule may find a secret only after a later rule has cut out its neighbour.
@@ -54,11 +54,11 @@ def _hinted(text: str) -> list[SecretRule]:
     commands = [COMMANDS[each] for each in _programs_in(lower)]
     if not hints:
         return commands
+    places = sorted({place for hint in hints for place in _RULES_OF[hint]})
     hinted = [
         rule
-        for rule in SECRET_RULES
-        if any(hint in hints for hint in rule.hints)
-        and not (rule.signs and here.isdisjoint(rule.signs))
+        for rule in (SECRET_RULES[place] for place in places)
+        if not (rule.signs and here.isdisjoint(rule.signs))
     ]
     needs = {rule.needs for rule in hinted if rule.needs}
     lacking = {each for each in needs if re.search(each, lower) is None}
@@ -103,20 +103,20 @@ def _between_marks(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _without_secrets(
-    piece: tuple[int, str], rule: SecretRule, found: list[tuple[int, int, str]]
-) -> Iterator[tuple[int, str]]:
-    """Yield the rest of a piece with its offsets; add the secrets to `found`."""
-    at, text = piece
-    lower = text.lower()
+    piece: tuple[int, str, str], rule: SecretRule, found: list[tuple[int, int, str]]
+) -> Iterator[tuple[int, str, str]]:
+    """Yield the rest of a piece with its offset and in small letters; add secrets to `found`."""
+    at, text, lower = piece
     end = 0
     if any(hint in lower for hint in rule.hints):
         for match in rule.pattern.finditer(text):
             for start, behind in _found_by(rule, match):
                 if start >= end:
                     found.append((at + start, at + behind, rule.name))
-                    yield at + end, text[end:start]
+                    rest = text[end:start]
+                    yield at + end, rest, rest.lower()
                     end = behind
-    yield at + end, text[end:]
+    yield (at + end, text[end:], text[end:].lower()) if end else piece
 
 
 def _found_by(rule: SecretRule, match: re.Match[str]) -> list[tuple[int, int]]:
@@ -180,6 +180,13 @@ def _grouped() -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 _HINTS = _grouped()
 """The hints of all rules, by the characters that they require."""
+
+_RULES_OF = {
+    hint: tuple(place for place, rule in enumerate(SECRET_RULES) if hint in rule.hints)
+    for _, hints in _HINTS
+    for hint in hints
+}
+"""The places of the rules with a hint, in their order."""
 
 
 SCANNED = 65_536

@@ -72,6 +72,7 @@ _MADE_IMAGES = frozenset({"image_generation_call", "image_generation_end"})
 """Items whose `result` is an image."""
 
 _LONGEST_NAME = 64
+_LONGEST_CACHED = 1 << 15
 _BETWEEN = ", "
 _CONTEXT_CHARS = 4096
 """Longer values are searched without the keys and values beside them."""
@@ -236,7 +237,7 @@ class LineRedactor:
             parts.append(part)
             at += len(part) + len(_BETWEEN)
         known = dict(fields)
-        for start, behind, kind in named_secrets(_BETWEEN.join(parts)):
+        for start, behind, kind in _secrets_in(_BETWEEN.join(parts)):
             for key, begin, end in places:
                 is_compared = isinstance(key, str) and key.endswith(_COMPARED)
                 if begin < behind and start < end and not is_compared and known[key] != MARK:
@@ -287,12 +288,22 @@ def _is_clean(line: bytes) -> bool:
 
 
 def _secrets_in(text: str) -> Sequence[tuple[int, int, str]]:
-    """Return the secrets of a text; results for short texts, which often repeat, are cached."""
-    return _secrets_in_name(text) if len(text) <= _LONGEST_NAME else named_secrets(text)
+    """Return the secrets of a text; many texts come again, so the results are cached.
+
+    Short ones are names; a longer one is repeated by the next turn or by another kind of record.
+    """
+    if len(text) <= _LONGEST_NAME:
+        return _secrets_in_name(text)
+    return _secrets_in_text(text) if len(text) <= _LONGEST_CACHED else named_secrets(text)
 
 
 @lru_cache(maxsize=4096)
 def _secrets_in_name(text: str) -> tuple[tuple[int, int, str], ...]:
+    return tuple(named_secrets(text))
+
+
+@lru_cache(maxsize=128)
+def _secrets_in_text(text: str) -> tuple[tuple[int, int, str], ...]:
     return tuple(named_secrets(text))
 
 
