@@ -96,7 +96,7 @@ def test_beyond_400_turns_rows_stand_for_several_and_it_is_said(home: Home):
     assert found["merged"] == 3
     assert [row["turn"] for row in found["turns"]] == list(range(1, 901, 3))
     lines = home.here("timeline", thread(1)).stdout.decode().split("\n")
-    assert "One row stands for 3 turns." in lines
+    assert "Each row is 3 turns." in lines
     assert any(line.strip().startswith("898-900") for line in lines)
 
 

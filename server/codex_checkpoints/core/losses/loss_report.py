@@ -11,31 +11,18 @@ from collections.abc import Iterable, Iterator
 
 from attrs import evolve, frozen
 
-from codex_checkpoints.core.agents.codex.history.authorship import is_prompt
-from codex_checkpoints.core.agents.codex.history.items import (
-    Item,
-    counts,
-    read_item,
-    replacement_of,
-    texts,
-    user_message,
-)
-from codex_checkpoints.core.agents.codex.history.rebuild import (
-    KEPT_TOKENS,
-    before_last_turns,
-    choose,
-    kept_prompts,
-    windows_of,
+from codex_checkpoints.core.agents.codex.history.items import Item
+from codex_checkpoints.core.agents.codex.history.rebuild import choose, windows_of
+from codex_checkpoints.core.agents.codex.history.replacements import (
+    Replacements,
+    all_texts,
+    is_sealed,
 )
 from codex_checkpoints.core.agents.codex.history.scan import Compaction, HistoryScan
-from codex_checkpoints.core.agents.codex.history.tokens import approximate_tokens
-from codex_checkpoints.core.agents.codex.reader import Fold, Line
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import Task
 from codex_checkpoints.core.checkpoint.redaction import one_line, redact
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.events import RolledBack
-from codex_checkpoints.core.fields import is_list, is_object, text_of
 from codex_checkpoints.core.losses.file_activity import (
     MAX_LISTED,
     CompactionLoss,
@@ -51,8 +38,6 @@ from codex_checkpoints.core.losses.file_activity import (
 SEARCHED = 1 << 22
 """Number of code points of a replacement that are searched."""
 
-_SEALED = frozenset({"compaction", "context_compaction"})
-_NO_TEXT = frozenset({"type", "role", "id", "call_id", "encrypted_content", "image_url", "status"})
 _BACKSLASHES = re.compile(r"\\+")
 _WORD = re.compile(r"[A-Za-z0-9_]")
 _PATH_BEFORE = re.compile(r"[A-Za-z0-9_./~-]")
@@ -97,26 +82,12 @@ def held_by(items: Iterable[Item]) -> ReplacementText:
     parts: list[str] = []
     sealed, room = False, SEARCHED
     for item in items:
-        sealed = sealed or item["type"] in _SEALED
-        for text in _texts(item):
+        sealed = sealed or is_sealed(item)
+        for text in all_texts(item):
             parts.append(text[: max(0, room)])
             room -= len(text)
     words = " ".join(_folded(redact(part)) for part in parts)
     return ReplacementText(words, "\n".join(map(_slashed, parts)), sealed, room >= 0)
-
-
-def _texts(item: Item) -> Iterator[str]:
-    # A loop, not recursion: a file may nest values to any depth.
-    waiting: list[object] = [item]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str):
-            yield value
-        elif is_object(value):
-            inside = [each for key, each in value.items() if key not in _NO_TEXT]
-            waiting.extend(reversed(inside))
-        elif is_list(value):
-            waiting.extend(reversed(value))
 
 
 def _folded(text: str) -> str:
@@ -156,16 +127,8 @@ def _places(text: str, needle: str) -> Iterator[tuple[int, int]]:
         start = text.find(needle, start + 1)
 
 
-_REMEMBERED = 4 * KEPT_TOKENS
-"""Tokens of remembered prompts: more than a compaction keeps, for rollbacks."""
-
-
-def _tokens(prompts: Iterable[Item]) -> int:
-    return sum(approximate_tokens("".join(texts(each))) for each in prompts)
-
-
-class LossReport(Fold):
-    """The fold that compares at each compaction, together with a replay of the session."""
+class LossReport:
+    """Compares at each compaction, during a replay of the session."""
 
     def __init__(
         self,
@@ -175,64 +138,29 @@ class LossReport(Fold):
     ) -> None:
         """Start before the first byte of a session; `updates` are all that it remembers.
 
-        For a session that a compaction made, `source` is the account of the session it replaced,
+        For a session that a compaction made, `source` is the report of the session it replaced,
         which must not be used again: the first window continues its last one (DSC-73).
         """
         self.replay = Replay()
-        self._survey = HistoryScan(self.replay)
-        self.replay.folds.append(self)
+        self._scan = HistoryScan(self.replay)
+        self.replay.folds.append(Replacements(self._scan, self._replaced))
         self._updates = tuple(updates)
         self._watched = FileActivity() if source is None else source._watched  # noqa: SLF001 - of the same class
         self._watched.follow(self.replay.state)
-        # The state is derived after this fold: the state before the line is compared.
+        # The state is derived last: the state before the line is compared.
         self.replay.folds.append(self.replay.folds.pop(0))
         self.replay.follow(self._watched)
         self._missed: list[tuple[Compaction, CompactionLoss]] = []
         self._readings: list[Readings] = []
-        self._prompts: list[Item] = []
-        self._prompt_tokens = 0
 
-    def take(self, line: Line) -> None:
-        """Note prompts and rollbacks; compare if the line replaced a history."""
-        if line.passed_over or not counts(line):
-            return
-        match line.kind:
-            case "compacted":
-                self._replaced(line)
-            case "response_item" if line.tag == "message" and line.inner == "user":
-                self._prompted(line)
-            case "event_msg" if isinstance(line.item, RolledBack):
-                del self._prompts[before_last_turns(self._prompts, line.item.turns) :]
-            case _:
-                pass
-
-    def _prompted(self, line: Line) -> None:
-        item = read_item(line.payload)
-        if item is None or not is_prompt(item):
-            return
-        self._prompts.append(item)
-        self._prompt_tokens += _tokens([item])
-        if self._prompt_tokens > 2 * _REMEMBERED:
-            self._prompts = kept_prompts(self._prompts, _REMEMBERED)
-            self._prompt_tokens = _tokens(self._prompts)
-
-    def _replaced(self, line: Line) -> None:
-        mark = self._survey.newest
-        if not isinstance(mark, Compaction) or mark.place != line.place:
-            return  # Codex ignores it
-        items = replacement_of(line.payload)
-        if items is None:
-            message = text_of(line.payload.get("message")) or ""
-            items = (*kept_prompts(self._prompts), user_message([message]))
-        self._prompts = [item for item in items if is_prompt(item)]
-        self._prompt_tokens = _tokens(self._prompts)
+    def _replaced(self, mark: Compaction, items: tuple[Item, ...]) -> None:
         self._missed.append((mark, self._missing(held_by(items), mark.seq)))
         self._readings.append(self._watched.readings())
         self._watched.open_window()
 
     def losses(self) -> tuple[Loss, ...]:
         """Return a loss for each compaction so far, the oldest first."""
-        outline = self._survey.outline()
+        outline = self._scan.outline()
         choice = choose(outline)
         windows = windows_of(outline, choice)[1:]
         numbers = {
