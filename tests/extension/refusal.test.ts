@@ -88,6 +88,37 @@ test("an archived session is unarchived by a button, and an unknown conflict tri
   assert.match(refusalText("blocked_by_hook", { reason: "no" }), /A hook of yours/);
 });
 
+test("a remote's refusal is the server's sentence, with its advice and another try", () => {
+  const facts = { place: "/mnt/sync", hint: "Check that the disk is mounted." };
+  assert.deepEqual(
+    refusalWords("remote_unreachable", facts, false, "There is no remote in /mnt."),
+    {
+      sentence: "There is no remote in /mnt. Check that the disk is mounted.",
+      remedies: ["again"],
+    },
+  );
+  assert.deepEqual(refusalWords("remote_unreachable", { hint: "Run `x`." }, false, "None."), {
+    sentence: "No remote is set on this machine.",
+    remedies: ["setRemote"],
+  });
+});
+
+test("a session with many secrets is redacted only by a page that asks, one with a key never", () => {
+  const facts = { kinds: { github: 25, url_password: 1 } };
+  assert.deepEqual(refusalWords("secret_text", facts, true), {
+    sentence:
+      "This session holds too many secrets to push it as it is (github: 25, url password: 1). " +
+      "You can have all of them redacted.",
+    remedies: ["redacted"],
+  });
+  assert.deepEqual(refusalWords("secret_text", facts).remedies, []);
+  const hint = "A session with a private key is never pushed.";
+  assert.deepEqual(refusalWords("secret_text", { kinds: { private_key: 1 }, hint }, true), {
+    sentence: `This session holds a private key. ${hint}`,
+    remedies: [],
+  });
+});
+
 test("to go on anyway is offered only where that can be done", () => {
   assert.deepEqual(refusalWords("turn_not_complete", {}).remedies, ["again"]);
   assert.deepEqual(refusalWords("turn_not_complete", {}, true).remedies, ["again", "force"]);

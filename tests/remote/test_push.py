@@ -118,6 +118,7 @@ def test_many_secrets_need_consent_and_kinds_and_places_are_said(machines: Machi
     assert refused["code"] == "secret_text"
     assert refused["facts"]["kinds"] == {"github": 22}
     assert refused["facts"]["places"][0] == "#3 github"
+    assert refused["message"] == f"Session {thread(1)} holds 22 secrets (22 github)."
 
     assert machines.push(1, "--allow-redacted")["redacted"] == {"github": 22}
 

@@ -71,6 +71,8 @@ def sentence_of(refusal: Refusal) -> str:
     if code == "has_own_turns":
         own = counted(int(str(facts["ownTurns"])), "turn")
         return f"You continued this session: {own} of your own would be deleted with it."
+    if code == "secret_text" and "kinds" in facts:
+        return _sentence(refusal.message)  # of a session that is pushed, not of a note
     if code in _GONE:
         key, noun = _GONE[code]
         # An id was not typed: it stood in a list, and the thing is gone from there since.

@@ -176,21 +176,19 @@ function remoteWords(
   message: string,
 ): RefusalWords | undefined {
   const known = REFUSALS[code as RefusalCode];
-  const told = plain(message);
   if (!("place" in facts) && code === "remote_unreachable") {
     return by("No remote is set on this machine.", "setRemote");
   }
-  if (known === undefined || told === "") {
+  if (known === undefined || message === "") {
     return known;
   }
-  const sentence = `${told.charAt(0).toUpperCase()}${told.slice(1)}.`;
-  return by([sentence, adviceIn(facts)].join(" ").trim(), ...known.remedies);
+  return by([plain(message), adviceIn(facts)].join(" ").trim(), ...known.remedies);
 }
 
 /** The secrets for which a session is not pushed: with a private key never, else only redacted. */
 function secretWords(kinds: readonly (readonly [kind: string, count: unknown])[]): RefusalWords {
   if (kinds.some(([kind]) => kind === "private_key")) {
-    return by("This session holds a private key, so it is never pushed.");
+    return by("This session holds a private key.");
   }
   const each = kinds.map(([kind, number]) => `${plain(kind).replaceAll("_", " ")}: ${number}`);
   const what = `This session holds too many secrets to push it as it is (${each.join(", ")}).`;
