@@ -127,7 +127,7 @@ def test_sessions_prints_exactly_the_keys_of_the_interfaces_page(home: Home) -> 
     )
 
 
-def test_what_is_unknown_is_null_and_not_left_out(home: Home) -> None:
+def test_unknown_value_is_null_and_not_omitted(home: Home) -> None:
     home.put(rollout(session("bare", thread=thread(1))))
 
     (only,) = home.json("sessions")
@@ -148,7 +148,7 @@ def test_what_is_unknown_is_null_and_not_left_out(home: Home) -> None:
     ]
 
 
-def test_a_session_names_the_repository_it_began_in_without_its_password(home: Home) -> None:
+def test_session_shows_its_first_repository_without_the_password(home: Home) -> None:
     url = "https://ana:hunter2x@git.example.org/shop.git"
     git = {"commit_hash": "4f1c0de9", "branch": "main\n", "repository_url": url}
     home.put(rollout(session(thread=thread(1), git=git), turn(user("Fix it."))))
@@ -159,7 +159,7 @@ def test_a_session_names_the_repository_it_began_in_without_its_password(home: H
     assert only["git"] == {"commit": "4f1c0de9", "branch": "main", "repositoryUrl": url}
 
 
-def test_more_tokens_than_the_window_holds_are_flagged_and_no_percentage(home: Home) -> None:
+def test_impossible_token_count_is_flagged_and_gives_no_percentage(home: Home) -> None:
     steps = (turn(user("Fix it."), tokens(900_001, window=272_000)),)
     home.put(rollout(session(thread=thread(1)), *steps))
 
@@ -171,7 +171,7 @@ def test_more_tokens_than_the_window_holds_are_flagged_and_no_percentage(home: H
     assert b">100%" in home.run("sessions").stdout
 
 
-def test_sessions_for_people_has_a_line_for_each(home: Home) -> None:
+def test_sessions_prints_one_line_each_for_people(home: Home) -> None:
     home.put(chat("日本語のタイトル", 2, cwd=None), 2)
 
     done = home.run("sessions")
@@ -183,7 +183,7 @@ def test_sessions_for_people_has_a_line_for_each(home: Home) -> None:
     assert "\x1b" not in done.stdout.decode()
 
 
-def test_options_of_sessions_choose(home: Home) -> None:
+def test_options_filter_sessions(home: Home) -> None:
     home.put(chat("two", 2, cwd="C:\\work\\two"), 2)
     home.put(chat("three", 3), 3, archived=True)
 
@@ -201,7 +201,7 @@ def test_options_of_sessions_choose(home: Home) -> None:
     assert titles("--cwd", "shop", "--search", "login") == []
 
 
-def test_a_relative_folder_is_taken_from_where_one_stands(
+def test_relative_folder_is_resolved_against_the_working_directory(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "shop" / "api").mkdir(parents=True)
@@ -218,7 +218,7 @@ def test_a_relative_folder_is_taken_from_where_one_stands(
 
 @pytest.mark.parametrize("way", ["--codex-home", "CODEX_HOME"])
 @pytest.mark.parametrize("form", [[], ["--json"]])
-def test_a_home_that_is_empty_or_not_there_is_an_empty_list_with_a_hint(
+def test_empty_or_missing_home_prints_an_empty_list_with_a_hint(
     home: Home, way: str, form: list[str]
 ) -> None:
     missing, printed = home.root / "mistyped", b"[]\n" if form else b""
@@ -257,7 +257,7 @@ def test_version_loads_no_service(home: Home) -> None:
     assert "codex_checkpoints.assembly" not in loaded_by(home, "--version")
 
 
-def test_only_serve_loads_pygls(home: Home) -> None:
+def test_only_serve_imports_pygls(home: Home) -> None:
     assert loaded_by(home, "--help") & {"pygls", "lsprotocol"} == set()
     assert loaded_by(home, "view", thread(1)) & {"pygls", "lsprotocol", "asyncio"} == set()
 
@@ -300,9 +300,7 @@ def test_show_prints_the_bytes_of_the_stored_checkpoint(home: Home) -> None:
         assert home.run("show", name, cwd=home.path().parent).stdout == done.stdout
 
 
-def test_show_and_view_print_the_same_bytes_whatever_else_is_different(
-    home: Home, tmp_path: Path
-) -> None:
+def test_show_and_view_print_the_same_bytes_in_any_environment(home: Home, tmp_path: Path) -> None:
     home.remember([fact("known", seq=3), fact("ünïcode", "日本", seq=4)])
     worlds: list[dict[str, str | None]] = [
         {},
@@ -365,7 +363,7 @@ _WAYS_OUT = {
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_refusal_is_exit_code_1_in_json_and_in_words(
+def test_refusal_exits_with_1_in_json_and_in_words(
     home: Home, arguments: list[str], code: str, facts: dict[str, Any] | None
 ) -> None:
     home.put(chat("two", 2), 2)
@@ -383,9 +381,7 @@ def test_a_refusal_is_exit_code_1_in_json_and_in_words(
     assert said(done) == f"{sentence}{f' {way_out}' if way_out else ''} [{code}]\n"
 
 
-def test_a_file_that_is_no_session_is_answered_and_said_to_be_none(
-    home: Home, tmp_path: Path
-) -> None:
+def test_file_that_is_not_a_session_is_answered_with_a_remark(home: Home, tmp_path: Path) -> None:
     file = tmp_path / "junk.jsonl"
     notice = f"{file}: neither the head of a session nor a turn; is it a session file?\n"
 
@@ -404,7 +400,7 @@ def test_a_file_that_is_no_session_is_answered_and_said_to_be_none(
     ("place", "why"),
     [("outside", "lies outside the Codex home"), ("older_file", "is an older file of its session")],
 )
-def test_every_command_says_in_the_same_words_why_it_stores_nothing_for_a_file(
+def test_every_command_explains_in_the_same_words_why_a_file_is_not_stored(
     home: Home, tmp_path: Path, place: str, why: str
 ) -> None:
     elsewhere = tmp_path / home.path(9).name
@@ -431,7 +427,7 @@ def test_every_command_says_in_the_same_words_why_it_stores_nothing_for_a_file(
             assert met["facts"]["reason"] == place
 
 
-def test_a_checkpoint_that_cannot_be_stored_is_printed_and_told(home: Home) -> None:
+def test_checkpoint_that_cannot_be_stored_is_printed_with_a_warning(home: Home) -> None:
     whole = home.run("show", thread(1)).stdout
     home.checkpoint().unlink()
     home.checkpoint().mkdir()
@@ -444,7 +440,7 @@ def test_a_checkpoint_that_cannot_be_stored_is_printed_and_told(home: Home) -> N
 
 
 @pytest.mark.parametrize("spoilt", [b"garbage", b"", b'{"schemaVersion":2}\n'])
-def test_a_damaged_checkpoint_is_made_again_and_this_is_said(home: Home, spoilt: bytes) -> None:
+def test_damaged_checkpoint_is_rebuilt_and_reported(home: Home, spoilt: bytes) -> None:
     whole = home.run("show", thread(1)).stdout
     home.checkpoint().write_bytes(spoilt)
 
@@ -471,16 +467,14 @@ def note(tmp_path: Path, **payload: object) -> str:
     return str(file)
 
 
-def test_the_schema_of_payloads_needs_no_session_and_no_home(home: Home) -> None:
+def test_payload_schema_needs_no_session_and_no_home(home: Home) -> None:
     done = home.here("apply", "--schema")
 
     assert done.returncode == 0
     assert json.loads(done.stdout)["properties"]["kind"]["enum"] == ["fact", "decision", "plan"]
 
 
-def test_notes_show_what_stands_what_does_not_and_what_was_replaced(
-    home: Home, tmp_path: Path
-) -> None:
+def test_notes_shows_valid_suspect_and_replaced_notes(home: Home, tmp_path: Path) -> None:
     hostile = "\x1b[31m8080\nSUSPECT"
     home.here("apply", thread(1), note(tmp_path, kind="fact", key="port", value=hostile))
     on = [{"uri": "auth.py"}]
@@ -511,7 +505,7 @@ def test_notes_show_what_stands_what_does_not_and_what_was_replaced(
     assert CONTROLS.search(text) is None
 
 
-def test_a_fact_on_a_file_known_by_size_and_time_alone_says_so(home: Home) -> None:
+def test_fact_on_a_file_known_by_size_and_time_says_so(home: Home) -> None:
     (home.user / "big.bin").write_bytes(b"x" * 40)
     home.config("hashLimitBytes = 32\n")
     head = session(thread=thread(1), cwd=str(home.user))
@@ -542,7 +536,7 @@ def test_anchors_are_printed_as_they_are_cited(home: Home) -> None:
     ]
 
 
-def test_a_session_is_renamed_and_its_name_taken_back(home: Home) -> None:
+def test_session_is_renamed_and_its_name_removed(home: Home) -> None:
     for blank in ("", "  ", "\t\n"):
         told = home.here("rename", thread(1), "Login").stdout.decode()
         assert told == f"renamed: {thread(1)}  Login\n"
@@ -554,7 +548,7 @@ def test_a_session_is_renamed_and_its_name_taken_back(home: Home) -> None:
     assert home.json("rename", thread(1), "Again")["title"] == "Again"
 
 
-def test_a_session_is_archived_and_put_back_and_only_what_we_made_is_deleted(home: Home) -> None:
+def test_session_is_archived_and_unarchived_and_only_ours_is_deleted(home: Home) -> None:
     assert home.json("archive", thread(1))["archived"]
     assert home.json("sessions") == []
     assert error(home.here("archive", thread(1), "--json"))["code"] == "conflict"
@@ -588,7 +582,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize("line", WRONG, ids=[repr(line[:30]) for line in WRONG])
-def test_wrong_usage_is_exit_code_2(home: Home, line: bytes) -> None:
+def test_wrong_usage_exits_with_2(home: Home, line: bytes) -> None:
     done = home.here(*line.split())
 
     assert CONTROLS.search(said(done)) is None
@@ -611,7 +605,7 @@ def test_wrong_usage_is_exit_code_2(home: Home, line: bytes) -> None:
     ],
     ids=["no command", "a slip", "too many", "an option", "a number"],
 )
-def test_wrong_usage_is_answered_with_what_is_wrong_and_the_usage_of_that_command(
+def test_wrong_usage_prints_the_problem_and_the_usage_of_the_command(
     home: Home, arguments: list[str], usage: str, words: str
 ) -> None:
     told = said(home.here(*arguments))
@@ -620,7 +614,7 @@ def test_wrong_usage_is_answered_with_what_is_wrong_and_the_usage_of_that_comman
     assert words in told.splitlines()[-1]
 
 
-def test_help_names_every_command_each_takes_the_two_folders_and_the_version_is_printed(
+def test_help_names_every_command_and_common_option_and_version_is_printed(
     home: Home,
 ) -> None:
     text = home.here("--help").stdout.decode()
@@ -637,7 +631,7 @@ def test_help_names_every_command_each_takes_the_two_folders_and_the_version_is_
 # --- doctor --------------------------------------------------------------------------------------
 
 
-def test_a_home_whose_sessions_are_all_archived_says_so(home: Home) -> None:
+def test_home_with_only_archived_sessions_says_so(home: Home) -> None:
     assert home.here("archive", thread(1)).returncode == 0
 
     words = said(home.here("sessions"))
@@ -646,7 +640,7 @@ def test_a_home_whose_sessions_are_all_archived_says_so(home: Home) -> None:
     assert said(home.here("sessions", "--search", "x")).startswith("No session matches;")
 
 
-def test_of_many_sessions_that_an_id_may_mean_few_are_named(home: Home) -> None:
+def test_ambiguous_id_names_a_few_of_many_sessions(home: Home) -> None:
     for number in range(2, 31):
         home.put(chat("more", number), number)
 
@@ -656,7 +650,7 @@ def test_of_many_sessions_that_an_id_may_mean_few_are_named(home: Home) -> None:
     assert f": {', '.join(map(thread, range(1, 5)))}, … [ambiguous_session]" in words
 
 
-def test_doctor_prints_its_keys_and_names_the_file_with_most_of_what_gave_nothing(
+def test_doctor_prints_its_keys_and_the_file_with_the_most_unused_lines(
     home: Home,
 ) -> None:
     for number in range(2, 9):
@@ -683,7 +677,7 @@ def test_doctor_prints_its_keys_and_names_the_file_with_most_of_what_gave_nothin
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links and pipes are made otherwise there")
-def test_doctor_names_what_is_called_like_a_session_file_and_is_none(home: Home) -> None:
+def test_doctor_names_files_with_a_session_name_that_are_not_sessions(home: Home) -> None:
     day = home.path(1).parent
     home.path(2).mkdir()
     os.mkfifo(home.path(3))
@@ -710,7 +704,7 @@ def test_doctor_names_what_is_called_like_a_session_file_and_is_none(home: Home)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a name is always UTF-8")
-def test_doctor_shows_a_name_that_is_no_utf8(home: Home) -> None:
+def test_doctor_shows_a_name_that_is_not_utf8(home: Home) -> None:
     name = os.fsencode(home.path(1).parent) + b"/rollout-\xff.jsonl"
     os.close(os.open(name, os.O_CREAT | os.O_WRONLY))
 
@@ -730,7 +724,7 @@ def test_doctor_shows_a_name_that_is_no_utf8(home: Home) -> None:
         (b"# \xff", True, "every default holds, and no compaction starts"),
     ],
 )
-def test_doctor_says_what_a_wrong_setting_stops(
+def test_doctor_reports_the_effect_of_a_wrong_setting(
     home: Home, text: bytes, stops: bool, holds: str
 ) -> None:
     home.config("")
@@ -745,7 +739,7 @@ def test_doctor_says_what_a_wrong_setting_stops(
     assert (b"blocked_by_hook" in compacted.stdout) == stops
 
 
-def test_doctor_tells_people_the_same(home: Home) -> None:
+def test_doctor_reports_the_same_in_words(home: Home) -> None:
     assert b"Nothing to report" in home.run("doctor").stdout
 
     home.config("unheardOf = 1")
@@ -764,7 +758,7 @@ def commands_in(done: subprocess.CompletedProcess[bytes]) -> dict[str, list[str]
     return {label: shlex.split(command) for label, _, command in lines if "codex" in command}
 
 
-def test_what_is_suggested_names_the_folders_that_were_named(
+def test_suggested_command_repeats_the_named_folders(
     tmp_path: Path, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     env = {"CODEX_HOME": None}
@@ -784,7 +778,7 @@ def test_what_is_suggested_names_the_folders_that_were_named(
     assert undone["continue"] == [f"CODEX_HOME={root}", "codex", "resume", thread(1)]
 
 
-def test_what_is_suggested_names_no_folder_where_none_was_named(home: Home) -> None:
+def test_suggested_command_names_no_default_folder(home: Home) -> None:
     told = commands_in(home.run("compact", thread(1), "--force"))
 
     assert told["continue"][:-1] == ["codex", "resume"]
@@ -796,7 +790,7 @@ def test_what_is_suggested_names_no_folder_where_none_was_named(home: Home) -> N
 # --- folders -------------------------------------------------------------------------------------
 
 
-def test_the_home_is_the_variable_or_in_the_users_own_folder_or_as_named(tmp_path: Path) -> None:
+def test_home_comes_from_the_option_the_variable_or_the_users_folder(tmp_path: Path) -> None:
     home = Home(tmp_path)
     for number, place in enumerate(("a", "b", "user/.codex"), 1):
         other = Home(tmp_path / f"at{number}")
@@ -816,7 +810,7 @@ def test_the_home_is_the_variable_or_in_the_users_own_folder_or_as_named(tmp_pat
 
 
 @pytest.mark.parametrize("way", ["variable", "both"])
-def test_the_state_folder_is_as_named(home: Home, tmp_path: Path, way: str) -> None:
+def test_state_folder_is_as_named(home: Home, tmp_path: Path, way: str) -> None:
     state = tmp_path / "elsewhere" / "deep"
     option = [] if way == "variable" else ["--state-dir", str(state)]
     named = state if way == "variable" else tmp_path / "not here"
@@ -830,7 +824,7 @@ def test_the_state_folder_is_as_named(home: Home, tmp_path: Path, way: str) -> N
     assert not (tmp_path / "not here").exists()
 
 
-def test_nothing_is_written_but_what_may_be(home: Home) -> None:
+def test_only_permitted_files_are_written(home: Home) -> None:
     home.put(chat("two", 2), 2)
     home.put(chat("three", 3), 3, archived=True)
     (home.root / "config.toml").write_text("model = 'x'\n")
@@ -852,7 +846,7 @@ def test_nothing_is_written_but_what_may_be(home: Home) -> None:
     assert {path: after.get(path) for path in before} == before
 
 
-def test_nothing_asks_for_the_network(home: Home) -> None:
+def test_no_command_opens_the_network(home: Home) -> None:
     blocked = home.run("sessions", first=f"{NO_NETWORK}\nsocket.socket(socket.AF_INET)")
     assert b"the network was asked for" in blocked.stderr
 
@@ -920,7 +914,7 @@ HOSTILE = [
     HOSTILE,
     ids=lambda arguments: "-".join(arguments)[:20].encode("ascii", "replace").decode(),
 )
-def test_no_control_character_of_a_rollout_reaches_a_terminal(
+def test_control_characters_of_a_rollout_never_reach_a_terminal(
     hostile: Home, arguments: list[str]
 ) -> None:
     path = str(hostile.path())
@@ -931,7 +925,7 @@ def test_no_control_character_of_a_rollout_reaches_a_terminal(
     assert CONTROLS.search(said(done)) is None
 
 
-def test_a_problem_with_storing_is_told_without_control_characters(hostile: Home) -> None:
+def test_storage_problem_is_printed_without_control_characters(hostile: Home) -> None:
     hostile.config('checkpointLocation = "beside"')
     target = hostile.path().with_name(hostile.path().name.replace(".jsonl", ".checkpoint_v1.json"))
     target.mkdir()
@@ -971,7 +965,7 @@ STREAMS = [
 
 @posix_only
 @pytest.mark.parametrize(("script", "printed", "ended"), STREAMS)
-def test_a_reader_that_goes_away_and_a_closed_stream_are_no_errors_and_a_full_disk_is_one(
+def test_closed_output_is_not_an_error_and_a_full_disk_is(
     home: Home, script: str, printed: bytes, ended: tuple[int, str]
 ) -> None:
     if "/dev/full" in script and not os.path.exists("/dev/full"):
@@ -988,7 +982,7 @@ def test_a_reader_that_goes_away_and_a_closed_stream_are_no_errors_and_a_full_di
 
 @posix_only
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no disk that is always full")
-def test_what_connect_could_not_show_is_not_written(home: Home) -> None:
+def test_connect_writes_nothing_if_its_diff_cannot_be_printed(home: Home) -> None:
     done = shell_run(home, "$CC connect --yes >/dev/full")
 
     assert (done.returncode, said(done)) == FULL
@@ -1064,7 +1058,7 @@ def worked_with(home: Home) -> Home:
 
 @posix_only
 @pytest.mark.usefixtures("worked_with")
-def test_times_are_local_on_a_terminal_and_utc_elsewhere_in_all_texts(
+def test_times_are_local_on_a_terminal_and_utc_elsewhere(
     home: Home, on_terminal: OnTerminal
 ) -> None:
     here = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b")
@@ -1081,7 +1075,7 @@ def test_times_are_local_on_a_terminal_and_utc_elsewhere_in_all_texts(
 
 @posix_only
 @pytest.mark.usefixtures("worked_with")
-def test_a_line_of_a_list_fits_the_terminal_unless_an_id_is_there_to_be_copied(
+def test_list_line_fits_the_terminal_unless_it_holds_an_id_to_copy(
     on_terminal: OnTerminal,
 ) -> None:
     for command in (
@@ -1098,9 +1092,7 @@ def test_a_line_of_a_list_fits_the_terminal_unless_an_id_is_there_to_be_copied(
 
 @posix_only
 @pytest.mark.usefixtures("worked_with")
-def test_what_tells_of_one_thing_is_cut_but_for_ids_and_the_way_on(
-    on_terminal: OnTerminal, home: Home
-) -> None:
+def test_details_are_cut_except_for_ids_and_commands(on_terminal: OnTerminal, home: Home) -> None:
     operation = json.loads(home.here("restores", "--json").stdout)[0]["operationId"]
     for command, is_wrapped in (
         (["restore-details", operation], True),
@@ -1122,7 +1114,7 @@ def test_what_tells_of_one_thing_is_cut_but_for_ids_and_the_way_on(
 
 @posix_only
 @pytest.mark.usefixtures("worked_with")
-def test_columns_counts_more_than_the_terminal_and_a_terminal_may_not_know_its_width(
+def test_columns_overrides_the_terminal_and_the_width_may_be_unknown(
     on_terminal: OnTerminal, home: Home
 ) -> None:
     whole = home.here("lineage", thread(1)).stdout.decode().splitlines()
@@ -1137,7 +1129,7 @@ def test_columns_counts_more_than_the_terminal_and_a_terminal_may_not_know_its_w
     assert done.stdout.decode().splitlines() == whole
 
 
-def test_a_progress_bar_fits_a_terminal() -> None:
+def test_progress_bar_fits_a_terminal() -> None:
     drawn = io.StringIO()
     Bar(drawn).show(IndexProgress(3, 4000, 10, 4000, frozenset()))
 
@@ -1147,7 +1139,7 @@ def test_a_progress_bar_fits_a_terminal() -> None:
 
 @posix_only
 @pytest.mark.usefixtures("worked_with")
-def test_audit_says_between_which_sessions_and_a_dash_for_what_is_not_there(home: Home) -> None:
+def test_audit_names_both_sessions_and_prints_a_dash_for_missing_ones(home: Home) -> None:
     assert shell_run(home, "echo nonsense | $CC hook").returncode == 0
 
     *_, compaction, failed = home.run("audit").stdout.decode().splitlines()
@@ -1157,7 +1149,7 @@ def test_audit_says_between_which_sessions_and_a_dash_for_what_is_not_there(home
 
 
 @pytest.mark.usefixtures("worked_with")
-def test_the_details_of_a_restore_lead_only_to_a_branch_that_is_there(home: Home) -> None:
+def test_restore_details_link_only_to_an_existing_branch(home: Home) -> None:
     operation = json.loads(home.here("restores", "--json").stdout)[0]
     details = ("restore-details", operation["operationId"])
     branch = operation["sessionId"]
@@ -1170,9 +1162,7 @@ def test_the_details_of_a_restore_lead_only_to_a_branch_that_is_there(home: Home
 
 
 @posix_only
-def test_a_long_change_shows_something_of_both_its_ends(
-    home: Home, on_terminal: OnTerminal
-) -> None:
+def test_long_change_shows_both_its_ends(home: Home, on_terminal: OnTerminal) -> None:
     asked = ("login " * 20, "logout " * 20, "something short only")
     home.put(rollout(session(thread=thread(1)), *(turn(user(each)) for each in asked)))
 
@@ -1187,7 +1177,7 @@ def test_a_long_change_shows_something_of_both_its_ends(
 
 
 @pytest.mark.usefixtures("worked_with")
-def test_a_window_that_an_undo_opened_says_so(home: Home) -> None:
+def test_window_opened_by_an_undo_says_so(home: Home) -> None:
     windows = json.loads(home.here("windows", thread(1), "--json").stdout)
     assert home.here("uncompact", windows[-1]["compactionId"]).returncode == 0
 
@@ -1205,7 +1195,7 @@ def test_a_window_that_an_undo_opened_says_so(home: Home) -> None:
     )
 
 
-def test_windows_name_a_compaction_that_went_on_in_a_new_session(home: Home) -> None:
+def test_windows_name_a_compaction_that_continued_in_a_new_session(home: Home) -> None:
     done = json.loads(home.here("compact", thread(1), "--force", "--json").stdout)
     name, went_on = done["compactionId"], f"     went on in session {done['sessionId']}"
 
@@ -1217,7 +1207,7 @@ def test_windows_name_a_compaction_that_went_on_in_a_new_session(home: Home) -> 
     assert told() == [f"     compaction {name}, undone since", went_on]
 
 
-def test_a_compaction_says_the_size_that_windows_say_and_what_of_it_stays(home: Home) -> None:
+def test_compaction_and_windows_agree_about_the_size(home: Home) -> None:
     head = session(thread=thread(1), base_instructions={"text": "be kind " * 1000})
     home.put(rollout(head, turn(user("fix it"), shell("make", "noise " * 9000), tokens(90_000))))
 
@@ -1234,7 +1224,7 @@ def test_a_compaction_says_the_size_that_windows_say_and_what_of_it_stays(home: 
     assert 2000 < beside < size
 
 
-def test_the_figures_of_a_compaction_add_up(home: Home) -> None:
+def test_figures_of_a_compaction_add_up(home: Home) -> None:
     head = session(thread=thread(1), base_instructions={"text": "be kind " * 1000})
     long = ("fix it " * 9000, "and that " * 9000, "thanks")
     home.put(rollout(head, *(turn(user(each), shell("make", "noise " * 900)) for each in long)))
@@ -1260,7 +1250,7 @@ def test_the_figures_of_a_compaction_add_up(home: Home) -> None:
     assert parts == done["tokensAfter"]
 
 
-def test_a_compaction_that_saves_nothing_says_so_before_and_after(home: Home) -> None:
+def test_compaction_that_saves_nothing_says_so_before_and_after(home: Home) -> None:
     home.put(rollout(session(thread=thread(1)), turn(user("fix it"), shell("make", "noise " * 90))))
 
     for options in (["--dry-run"], []):
@@ -1268,7 +1258,7 @@ def test_a_compaction_that_saves_nothing_says_so_before_and_after(home: Home) ->
         assert re.search(r"\n! Not worth it: [0-9,]+ tokens become [0-9,]+\.\n", words)
 
 
-def test_a_defect_is_told_by_its_kind_and_its_place_and_never_by_its_words(
+def test_internal_error_shows_its_type_and_place_and_never_its_message(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
@@ -1287,7 +1277,7 @@ def test_a_defect_is_told_by_its_kind_and_its_place_and_never_by_its_words(
 
 @posix_only
 @pytest.mark.parametrize("answer", ["\x04", "Ctrl+C", "n\n", "\n", "y\n"])
-def test_only_a_question_that_is_answered_with_yes_lets_it_write(home: Home, answer: str) -> None:
+def test_only_the_answer_yes_allows_writing(home: Home, answer: str) -> None:
     import pty
 
     ours, theirs = pty.openpty()
@@ -1326,9 +1316,7 @@ def test_only_a_question_that_is_answered_with_yes_lets_it_write(home: Home, ans
 
 
 @pytest.mark.parametrize(("command", "code"), [("sessions", 130), ("mcp", 130), ("hook", 0)])
-def test_ctrl_c_while_the_program_loads_is_no_traceback(
-    home: Home, command: str, code: int
-) -> None:
+def test_ctrl_c_during_start_prints_no_traceback(home: Home, command: str, code: int) -> None:
     door = {"sessions": "doors.cli"}.get(command, f"doors.{command}")
     program = f"""
 import sys
@@ -1351,7 +1339,7 @@ sys.exit(__main__.main())
 # --- watch ---------------------------------------------------------------------------------------
 
 
-def test_watch_once_brings_every_checkpoint_up_to_date(home: Home) -> None:
+def test_watch_once_updates_every_checkpoint(home: Home) -> None:
     for number in range(2, 40):
         home.put(chat(f"{number}", number), number)
 
@@ -1364,7 +1352,7 @@ def test_watch_once_brings_every_checkpoint_up_to_date(home: Home) -> None:
     assert home.run("watch", "--once", "--json").stdout == b""
 
 
-def test_watch_prints_what_changes(home: Home, tmp_path: Path) -> None:
+def test_watch_prints_changes(home: Home, tmp_path: Path) -> None:
     folder = tmp_path / "shop"
     folder.mkdir()
     (folder / "a.py").write_text("v1")
@@ -1385,7 +1373,7 @@ def test_watch_prints_what_changes(home: Home, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows interrupts otherwise")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
-def test_watch_ends_with_130_when_it_is_interrupted(home: Home, number: signal.Signals) -> None:
+def test_watch_exits_with_130_when_interrupted(home: Home, number: signal.Signals) -> None:
     with following(home) as process:
         assert process.stdout is not None
         assert b"why does login fail?" in process.stdout.readline()
@@ -1398,7 +1386,7 @@ def test_watch_ends_with_130_when_it_is_interrupted(home: Home, number: signal.S
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows interrupts otherwise")
-def test_an_index_that_is_interrupted_ends_with_130_and_keeps_what_it_has(home: Home) -> None:
+def test_interrupted_index_exits_with_130_and_keeps_its_progress(home: Home) -> None:
     data = chat("one")
     for number in range(2, 1001):
         home.put(data.replace(thread(1).encode(), thread(number).encode()), number)
@@ -1414,7 +1402,7 @@ def test_an_index_that_is_interrupted_ends_with_130_and_keeps_what_it_has(home: 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")
-def test_watch_ends_when_nobody_reads_it_any_more(home: Home) -> None:
+def test_watch_ends_when_its_output_is_closed(home: Home) -> None:
     with following(home, "--json") as process:
         assert process.stdout is not None
         process.stdout.readline()
@@ -1432,7 +1420,7 @@ def test_watch_ends_when_nobody_reads_it_any_more(home: Home) -> None:
 # --- serve ---------------------------------------------------------------------------------------
 
 
-def test_a_port_that_is_taken_is_told(home: Home) -> None:
+def test_occupied_port_is_reported(home: Home) -> None:
     import socket
 
     with socket.socket() as taken:
@@ -1445,7 +1433,7 @@ def test_a_port_that_is_taken_is_told(home: Home) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows interrupts otherwise")
-def test_serve_that_is_interrupted_ends_without_a_traceback(home: Home) -> None:
+def test_interrupted_serve_prints_no_traceback(home: Home) -> None:
     with Peer(home.root) as peer:
         peer.call("checkpoints/doctor")
         peer.process.send_signal(signal.SIGINT)
@@ -1456,7 +1444,7 @@ def test_serve_that_is_interrupted_ends_without_a_traceback(home: Home) -> None:
     assert "Traceback" not in "".join(peer.log)
 
 
-def test_a_soft_preview_tells_notes_in_words_and_which_files_are_known_to_be_as_they_were(
+def test_soft_preview_counts_notes_and_files_known_to_be_unchanged(
     home: Home, tmp_path: Path
 ) -> None:
     for name in ("seen.py", "same.py", "part.py"):
@@ -1480,7 +1468,7 @@ def test_a_soft_preview_tells_notes_in_words_and_which_files_are_known_to_be_as_
     assert told.endswith("\nNot known whether they are as they were then:\n  part.py\n")
 
 
-def test_a_state_folder_that_cannot_be_written_is_named_with_another_way(home: Home) -> None:
+def test_unwritable_state_folder_is_named_with_an_alternative(home: Home) -> None:
     state = home.user / "state"
     state.write_text("a file\n")
 

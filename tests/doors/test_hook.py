@@ -165,9 +165,7 @@ def told_windows(home: Home) -> list[tuple[str, str | None]]:
 
 
 @pytest.mark.parametrize("source", BEGINNING)
-def test_a_window_that_begins_anew_is_given_the_bundle_with_a_digest_after_a_compaction(
-    home: Home, source: str
-):
+def test_new_window_gets_the_bundle_with_a_digest_after_a_compaction(home: Home, source: str):
     said = answer(home, call(source=source, permission_mode="never"))
 
     # Codex takes no other key.
@@ -200,7 +198,7 @@ def test_a_window_that_begins_anew_is_given_the_bundle_with_a_digest_after_a_com
     ],
     ids=["startup", "clear", "another event", "an unknown event", "no file"],
 )
-def test_where_nothing_is_to_be_told_nothing_is_opened(home: Home, told: dict[str, object]):
+def test_nothing_is_opened_without_text_to_inject(home: Home, told: dict[str, object]):
     before = snapshot(home.root)
 
     assert answer(home, told) is None
@@ -209,13 +207,13 @@ def test_where_nothing_is_to_be_told_nothing_is_opened(home: Home, told: dict[st
 
 
 @pytest.mark.parametrize("source", [*BEGINNING, "from the future", ""])
-def test_an_empty_checkpoint_is_not_told(home: Home, source: str):
+def test_empty_checkpoint_is_not_injected(home: Home, source: str):
     home.put(r.rollout(r.session()))
 
     assert given_to(home, source) is None
 
 
-def test_a_bundle_in_the_window_is_not_given_twice_but_after_a_compaction(home: Home):
+def test_bundle_is_repeated_only_after_a_compaction(home: Home):
     text = given_to(home, "resume")
     assert text is not None
     grow(home, r.injected(text, role="developer"), r.turn(r.user("Mend the sesame."), name="t9"))
@@ -249,7 +247,7 @@ LATER: dict[str, tuple[Callable[[str], list[r.Step]], bool, tuple[str, ...]]] = 
 
 
 @pytest.mark.parametrize(("later", "is_given", "digested"), LATER.values(), ids=LATER)
-def test_what_stands_in_the_window_no_longer_is_given_again_with_what_the_history_lost(
+def test_bundle_removed_from_the_window_is_injected_again_with_lost_records(
     home: Home, later: Callable[[str], list[r.Step]], is_given: bool, digested: tuple[str, ...]
 ):
     grow(home, *later(expected(home)))
@@ -258,14 +256,14 @@ def test_what_stands_in_the_window_no_longer_is_given_again_with_what_the_histor
 
 
 @pytest.mark.parametrize("source", ["compact", "resume"])
-def test_without_a_budget_for_it_no_digest_is_given(home: Home, source: str):
+def test_digest_needs_a_budget(home: Home, source: str):
     home.config("hookDigestTokens = 0\n")
     grow(home, r.compacted("Done.", [{"type": "other"}]))
 
     assert given_to(home, source) == expected(home)
 
 
-def test_a_bundle_may_stand_in_the_file_that_a_fork_builds_on(home: Home):
+def test_bundle_may_be_in_the_base_of_a_fork(home: Home):
     grow(home, r.injected(expected(home), role="developer"))
     base = home.path().read_bytes()
     cut = r.based_on(SESSION, len(base.splitlines()), len(base))
@@ -276,7 +274,7 @@ def test_a_bundle_may_stand_in_the_file_that_a_fork_builds_on(home: Home):
     assert said is None
 
 
-def test_a_bundle_that_stands_behind_a_compaction_stands_in_the_window_of_that(home: Home):
+def test_bundle_after_a_compaction_belongs_to_its_window(home: Home):
     home.put(r.rollout(begun(), TURN, opened(1)))
     text = expected(home, *WHOLE)
     assert given_to(home, "compact") == text
@@ -296,9 +294,7 @@ def test_a_bundle_that_stands_behind_a_compaction_stands_in_the_window_of_that(h
 
 
 @pytest.mark.parametrize(("kept", "number"), [([TURN, opened(1)], 1), ([TURN], 0)])
-def test_a_revert_stays_in_the_window_that_it_goes_back_to(
-    home: Home, kept: list[r.Step], number: int
-):
+def test_revert_stays_in_the_window_that_it_returns_to(home: Home, kept: list[r.Step], number: int):
     cut = r.rollout(begun(), *kept)
     ordinal = len(cut.splitlines())
     taken_back = more(r.turn(r.user("Paint it.")), opened(2), thread=SESSION, ordinal=ordinal)
@@ -316,7 +312,7 @@ def test_a_revert_stays_in_the_window_that_it_goes_back_to(
     assert told_windows(home) == [("resume", window_id(number)), ("compact", window_id(number))]
 
 
-def test_a_call_of_a_sub_agent_is_about_its_own_thread(home: Home):
+def test_subagent_call_concerns_its_own_thread(home: Home):
     child = r.session(thread=thread(2), parent_thread_id=SESSION)
     path = home.put(r.rollout(child, TURN, r.started("t2"), opened(1)), 2)
     own = home.checkpoint(2).with_name
@@ -343,14 +339,14 @@ def test_a_call_of_a_sub_agent_is_about_its_own_thread(home: Home):
         (7, "invalid_payload"),
     ],
 )
-def test_a_sub_agent_is_served_by_no_file_but_its_own(home: Home, agent: object, code: str):
+def test_subagent_is_served_only_from_its_own_file(home: Home, agent: object, code: str):
     home.put(r.rollout(r.session(thread=thread(2)), TURN), 2)
 
     assert ask(home, call("PreCompact", trigger="auto", agent_id=agent)).stdout == b""
     assert [each for *_, each in failures(home)] == [code]
 
 
-def test_a_prompt_is_told_nothing(home: Home):
+def test_prompt_gets_no_text(home: Home):
     assert answer(home, call("UserPromptSubmit", prompt="Go on.", turn_id="t2")) is None
 
 
@@ -366,7 +362,7 @@ def test_a_prompt_is_told_nothing(home: Home):
     ],
     ids=["as it is", "no turn has ended", "switched off"],
 )
-def test_before_a_compaction_the_last_turn_that_ended_is_marked(
+def test_last_ended_turn_is_marked_before_a_compaction(
     home: Home, is_open: bool, settings: str, marked: list[tuple[str, ...]]
 ):
     ended = [] if is_open else [TURN]
@@ -382,7 +378,7 @@ def test_before_a_compaction_the_last_turn_that_ended_is_marked(
     assert [receipt["source"] for receipt in receipts(home)] == ["auto", "auto"]
 
 
-def test_a_compaction_is_noted(home: Home):
+def test_compaction_is_logged(home: Home):
     grow(home, r.turn(r.user("Paint it.")), opened(1))
 
     assert answer(home, call("PostCompact", trigger="auto")) is None
@@ -420,7 +416,7 @@ def hooks_state(home: Home) -> tuple[str | None, list[str]]:
     ],
     ids=lambda told: repr(told[:12]) if len(told) < 100 else repr(told[-24:]),
 )
-def test_what_is_no_call_is_noted_and_says_nothing(home: Home, told: bytes):
+def test_invalid_call_is_logged_and_prints_nothing(home: Home, told: bytes):
     assert ask(home, told).stdout == b""
 
     code = "limit_exceeded" if len(told) > hook.LONGEST else "invalid_payload"
@@ -428,12 +424,12 @@ def test_what_is_no_call_is_noted_and_says_nothing(home: Home, told: bytes):
 
 
 @pytest.mark.parametrize("options", [("--nonsense",), ("--codex-home",), ("more",)])
-def test_a_wrong_command_line_stops_no_prompt(home: Home, options: tuple[str, ...]):
+def test_wrong_command_line_blocks_no_prompt(home: Home, options: tuple[str, ...]):
     assert ask(home, call(source="resume"), *options).stdout == b""
 
 
 @pytest.mark.parametrize("told", [b"garbage", call(source="resume")])
-def test_a_failure_makes_no_codex_home(home: Home, tmp_path: Path, told: bytes | dict[str, object]):
+def test_failure_creates_no_codex_home(home: Home, tmp_path: Path, told: bytes | dict[str, object]):
     missing, kept = tmp_path / "none", tmp_path / "state"
 
     for state in (missing / "state", kept):
@@ -443,7 +439,7 @@ def test_a_failure_makes_no_codex_home(home: Home, tmp_path: Path, told: bytes |
     assert len(lines(kept / "audit.jsonl")) == 1
 
 
-def test_a_file_outside_the_home_or_of_another_session_is_refused(home: Home, tmp_path: Path):
+def test_file_outside_the_home_or_of_another_session_is_refused(home: Home, tmp_path: Path):
     other = tmp_path / home.path().name
     other.write_bytes(WORK.replace(b"sesame", b"secret"))
     paths = [
@@ -462,14 +458,14 @@ def test_a_file_outside_the_home_or_of_another_session_is_refused(home: Home, tm
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
-def test_a_home_behind_a_link_is_known_by_either_name(home: Home, tmp_path: Path):
+def test_home_behind_a_link_is_recognised_by_either_name(home: Home, tmp_path: Path):
     link = tmp_path / "link"
     link.symlink_to(home.root)
 
     assert answer(home, call(source="resume"), link / home.path().relative_to(home.root))
 
 
-def test_a_failure_shows_in_the_status_until_a_call_goes_well(home: Home):
+def test_failure_shows_in_the_status_until_a_call_succeeds(home: Home):
     assert home.json("connect")["written"]
     ask(home, call(source="resume", session_id=thread(9)))
     at = lines(home.state / "audit.jsonl")[-1]["at"]
@@ -480,7 +476,7 @@ def test_a_failure_shows_in_the_status_until_a_call_goes_well(home: Home):
     assert hooks_state(home) == (None, [])
 
 
-def test_no_word_of_a_session_is_noted_or_said(home: Home):
+def test_no_text_of_a_session_is_logged_or_printed(home: Home):
     for told in (
         call(source="resume"),
         call("PreCompact", prompt="sesame", session_id="x"),
@@ -493,7 +489,7 @@ def test_no_word_of_a_session_is_noted_or_said(home: Home):
         assert b"sesame" not in (home.state / name).read_bytes()
 
 
-def test_a_call_that_never_ends_is_given_up(home: Home):
+def test_hanging_call_times_out(home: Home):
     program = "from codex_checkpoints.doors import hook; hook.SECONDS = 0.2; hook.serve(None, None)"
     with subprocess.Popen(
         [sys.executable, "-c", program],
@@ -533,7 +529,7 @@ hook_handler.HookHandler.answer = defect; hook.serve(None, None)
     [(SLOW, "timed_out", None), (DEFECT, "internal", "KeyError")],
     ids=["too slow", "a defect"],
 )
-def test_what_takes_too_long_or_fails_is_noted_and_not_said_afterwards(
+def test_timeout_or_failure_is_logged_and_prints_nothing_later(
     home: Home, program: str, code: str, error: str | None
 ):
     done = alone(home, program)
@@ -544,7 +540,7 @@ def test_what_takes_too_long_or_fails_is_noted_and_not_said_afterwards(
     assert lines(home.state / "audit.jsonl")[0].get("error") == error
 
 
-def test_a_state_folder_that_cannot_be_written_keeps_nobody_from_the_view(home: Home):
+def test_unwritable_state_folder_does_not_prevent_the_view(home: Home):
     home.state.write_bytes(b"in the way")
 
     done = ask(home, call(source="resume"))
@@ -553,7 +549,7 @@ def test_a_state_folder_that_cannot_be_written_keeps_nobody_from_the_view(home: 
     assert b"not noted" in done.stderr
 
 
-def test_a_locked_index_keeps_nobody_from_the_view(home: Home, monkeypatch: pytest.MonkeyPatch):
+def test_locked_index_does_not_prevent_the_view(home: Home, monkeypatch: pytest.MonkeyPatch):
     assert index.BUSY_SECONDS < hook.SECONDS / 2, "a call waits for it once"
     monkeypatch.setattr(index, "BUSY_SECONDS", 0.05)
     assert resumed(home, home.state)
@@ -565,7 +561,7 @@ def test_a_locked_index_keeps_nobody_from_the_view(home: Home, monkeypatch: pyte
         assert "Paint it." in (resumed(home, home.state) or "")
 
 
-def test_a_reader_that_has_gone_is_no_failure_to_anybody(home: Home):
+def test_closed_output_is_not_a_failure(home: Home):
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -586,7 +582,7 @@ def test_a_reader_that_has_gone_is_no_failure_to_anybody(home: Home):
     assert [code for *_, code in failures(home)] == ["not_taken"]
 
 
-def test_a_killed_call_leaves_the_next_one_alone(home: Home):
+def test_killed_call_does_not_affect_the_next_one(home: Home):
     with home.start("hook", stdin=subprocess.PIPE) as process:
         assert process.stdin is not None
         process.stdin.write(as_said(home, call(source="resume")))
@@ -608,7 +604,7 @@ def at_once(home: Home, told: Mapping[str, object], count: int) -> list[bytes]:
     return said
 
 
-def test_calls_at_once_are_answered_alike_and_leave_one_marker(home: Home):
+def test_concurrent_calls_get_equal_answers_and_make_one_marker(home: Home):
     first, second = at_once(home, call(source="resume"), 2)
     assert first == second != b""
     assert at_once(home, call("PreCompact", trigger="auto"), 4) == [b""] * 4
@@ -641,7 +637,7 @@ def kept(home: Home) -> list[tuple[str, str]]:
         ).fetchall()
 
 
-def test_a_session_that_went_on_is_given_the_digest_that_was_kept_with_how_it_ended_now(home: Home):
+def test_grown_session_gets_the_cached_digest_with_its_current_status(home: Home):
     lost_some(home)
     first = given_to(home, "resume")
     assert first is not None
@@ -679,7 +675,7 @@ def lost(home: Home) -> str:
         ),
     ],
 )
-def test_the_status_of_a_digest_is_of_now(home: Home, end: r.Step, told: str):
+def test_status_of_a_digest_is_current(home: Home, end: r.Step, told: str):
     lost_some(home)
     assert "- last turn: failed: no answer" in lost(home)
     grow(home, end)
@@ -687,7 +683,7 @@ def test_the_status_of_a_digest_is_of_now(home: Home, end: r.Step, told: str):
     assert f"[STATUS]\n- last turn: {told}\n" in lost(home)
 
 
-def test_what_was_done_since_the_compaction_is_marked_and_not_told(home: Home):
+def test_work_since_the_compaction_is_marked_without_text(home: Home):
     lost_some(home)
     assert " exit 2: make" in lost(home)
 
@@ -736,7 +732,7 @@ def compacted_again(home: Home) -> None:
         compacted_again,
     ],
 )
-def test_a_kept_digest_counts_only_where_all_that_it_is_made_of_is_the_same(
+def test_cached_digest_counts_only_with_unchanged_inputs(
     home: Home, change: Callable[[Home], None]
 ):
     lost_some(home)
@@ -749,7 +745,7 @@ def test_a_kept_digest_counts_only_where_all_that_it_is_made_of_is_the_same(
 
 
 @pytest.mark.parametrize("state", ["x'00'", "'sesame'", "'{}'", "replace(state, 'made', 'mode')"])
-def test_a_damaged_digest_or_one_of_another_build_is_not_given(home: Home, state: str):
+def test_damaged_digest_or_one_of_another_build_is_not_injected(home: Home, state: str):
     lost_some(home)
     first = given_to(home, "resume")
     with closing(sqlite3.connect(home.state / "index.sqlite")) as index:
@@ -758,7 +754,7 @@ def test_a_damaged_digest_or_one_of_another_build_is_not_given(home: Home, state
     assert given_to(home, "resume") == first
 
 
-def test_where_no_digest_is_wanted_none_is_kept(home: Home):
+def test_no_digest_is_cached_without_a_budget(home: Home):
     lost_some(home)
     given_to(home, "resume")
     home.config("hookDigestTokens = 0\n")
@@ -771,7 +767,7 @@ def test_where_no_digest_is_wanted_none_is_kept(home: Home):
     assert kept(home) == []
 
 
-def test_a_kept_digest_goes_with_the_session_file(home: Home):
+def test_cached_digest_is_removed_with_its_session_file(home: Home):
     lost_some(home)
     given_to(home, "resume")
     home.path().unlink()
@@ -784,7 +780,7 @@ def test_a_kept_digest_goes_with_the_session_file(home: Home):
 # --- in parts ------------------------------------------------------------------------------------
 
 
-def test_a_checkpoint_that_cannot_be_stored_is_told_before_a_compaction(home: Home):
+def test_checkpoint_that_cannot_be_stored_is_reported_before_a_compaction(home: Home):
     home.checkpoint().mkdir(parents=True)
     told = Call("PreCompact", SESSION, str(home.path()), "auto")
 
@@ -826,7 +822,7 @@ STEPS = st.one_of(
 @example("paginated", [r.rollback(1), OURS])
 @example("legacy", [opened(1), r.turn(r.user("Go on.")), r.rollback(1), opened(2)])
 @given(st.sampled_from(FORMS), st.lists(STEPS, max_size=8))
-def test_the_end_of_a_session_tells_what_the_whole_of_it_would(form: r.Form, steps: list[r.Step]):
+def test_tail_of_a_session_gives_the_same_as_the_whole(form: r.Form, steps: list[r.Step]):
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         home = Home(Path(folder))
         patched.setattr(current_window, "_LONG", 0)
@@ -842,7 +838,7 @@ def test_the_end_of_a_session_tells_what_the_whole_of_it_would(form: r.Form, ste
                     assert window.window_id == whole.chain.current
 
 
-def test_where_the_window_begins_is_not_searched_for_twice_in_the_same_bytes(home: Home):
+def test_start_of_the_window_is_not_searched_twice_in_the_same_bytes(home: Home):
     home.put(r.rollout(r.session(), TURN, r.turn(*[r.shell("make", "y" * 4000)] * 600)))
     searched: list[int] = []
 
@@ -922,7 +918,7 @@ def check_every_step(form: r.Form, steps: list[r.Step], near: int | None) -> Non
 @example("paginated", [opened(1), r.turn(r.user("Go on.")), r.rollback(2)], 1)
 @example("legacy", [r.compacted("Summed up.", []), r.turn(r.user("a"), r.assistant("b?"))], 1)
 @given(st.sampled_from(FORMS), st.lists(WENT_ON, max_size=9), st.sampled_from([None, 1]))
-def test_a_digest_that_is_kept_or_made_of_the_end_is_as_one_that_is_made_of_all(
+def test_digest_from_the_cache_or_the_tail_equals_a_full_one(
     form: r.Form, steps: list[r.Step], near: int | None
 ):
     check_every_step(form, steps, near)

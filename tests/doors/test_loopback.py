@@ -87,7 +87,7 @@ def export(to: Path) -> dict[str, object]:
     return {"id": 2, "method": "checkpoints/export", "params": params}
 
 
-def test_a_client_with_the_token_is_served_and_nobody_after_it(server: Listening) -> None:
+def test_client_with_the_token_is_served_and_nobody_after_it(server: Listening) -> None:
     with server.connect() as client, client.makefile("rwb") as stream:
         stream.write(server.token.encode() + b"\n" + framed(INITIALIZE))
         stream.flush()
@@ -98,7 +98,7 @@ def test_a_client_with_the_token_is_served_and_nobody_after_it(server: Listening
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
-def test_the_first_requests_may_come_with_the_token(server: Listening, end: bytes) -> None:
+def test_first_requests_may_come_with_the_token(server: Listening, end: bytes) -> None:
     done = framed(INITIALIZE, {"id": 2, "method": "shutdown"}, {"method": "exit"})
 
     told = server.said_to(server.token.encode() + end + done)
@@ -123,7 +123,7 @@ def test_the_first_requests_may_come_with_the_token(server: Listening, end: byte
     ],
     ids=lambda line: line[:24],
 )
-def test_a_web_page_is_not_a_client(server: Listening, tmp_path: Path, request_line: str) -> None:
+def test_web_page_is_not_a_client(server: Listening, tmp_path: Path, request_line: str) -> None:
     """A page of any origin can have its browser send this, also by a name bound to this address."""
     pack = tmp_path / "pack.jsonl"
     body = framed(INITIALIZE, export(pack))
@@ -141,7 +141,7 @@ def test_a_web_page_is_not_a_client(server: Listening, tmp_path: Path, request_l
 
 
 @pytest.mark.parametrize("change", ["", "first", "last", "longer", "shorter"])
-def test_another_token_is_refused(server: Listening, change: str) -> None:
+def test_wrong_token_is_refused(server: Listening, change: str) -> None:
     token = server.token
     wrong = {
         "": "",
@@ -154,7 +154,7 @@ def test_another_token_is_refused(server: Listening, change: str) -> None:
     assert server.said_to(wrong.encode() + b"\n" + framed(INITIALIZE)) == TAKEN
 
 
-def test_the_token_is_new_each_time_and_no_other_user_can_read_it(home: Home) -> None:
+def test_token_is_new_each_time_and_no_other_user_can_read_it(home: Home) -> None:
     with listening(home) as one, listening(home) as other:
         assert one.token != other.token
         seen = subprocess.run(
@@ -165,7 +165,7 @@ def test_the_token_is_new_each_time_and_no_other_user_can_read_it(home: Home) ->
             assert not path.is_file() or one.token.encode() not in path.read_bytes()
 
 
-def test_a_request_before_initialize_is_refused_with_the_token_too(
+def test_request_before_initialize_is_refused_even_with_the_token(
     server: Listening, tmp_path: Path
 ) -> None:
     pack = tmp_path / "pack.jsonl"

@@ -133,7 +133,7 @@ async def client(home: Home) -> AsyncGenerator[ClientSession]:
             yield session
 
 
-async def test_the_client_of_the_sdk_shakes_hands_and_lists_three_tools(home: Home) -> None:
+async def test_sdk_client_shakes_hands_and_lists_three_tools(home: Home) -> None:
     async with client(home) as session:
         hello = await session.initialize()
         listed = await session.list_tools()
@@ -155,7 +155,7 @@ async def test_the_client_of_the_sdk_shakes_hands_and_lists_three_tools(home: Ho
     assert (method.value.code, tool.value.code) == (-32601, -32602)
 
 
-async def test_the_client_of_the_sdk_reads_the_memory_and_adds_to_it(home: Home) -> None:
+async def test_sdk_client_reads_and_extends_the_memory(home: Home) -> None:
     async with client(home) as session:
         await session.initialize()
         before = await session.call_tool("memory.read", {"limit": 3}, meta=META)
@@ -187,7 +187,7 @@ async def test_the_client_of_the_sdk_reads_the_memory_and_adds_to_it(home: Home)
     assert "- login.limit: auth.py locks" in after.structured_content["view"]
 
 
-async def test_a_client_that_goes_away_leaves_no_process_behind(home: Home) -> None:
+async def test_disconnected_client_leaves_no_process(home: Home) -> None:
     async with client(home) as session:
         await session.initialize()
         await session.call_tool("memory.read", {}, meta=META)
@@ -206,7 +206,7 @@ def tools(home: Home) -> list[Json]:
     return answer["result"]["tools"]
 
 
-def test_the_tools_are_described_by_valid_schemas_with_an_object_at_the_top(
+def test_tools_have_valid_schemas_with_an_object_at_the_top(
     tools: list[Json],
 ) -> None:
     for tool in tools:
@@ -220,7 +220,7 @@ def test_the_tools_are_described_by_valid_schemas_with_an_object_at_the_top(
     assert read["openWorldHint"] is apply["openWorldHint"] is False
 
 
-def test_the_schema_of_apply_is_the_one_of_the_core_but_for_its_patterns(
+def test_apply_schema_equals_the_cores_except_for_patterns(
     tools: list[Json],
 ) -> None:
     schema = tools[0]["inputSchema"]
@@ -233,7 +233,7 @@ def test_the_schema_of_apply_is_the_one_of_the_core_but_for_its_patterns(
 
 
 @pytest.mark.parametrize("kind", note_schema.KINDS)
-def test_the_description_of_apply_names_the_keys_of_each_kind(tools: list[Json], kind: str) -> None:
+def test_description_of_apply_names_the_keys_of_each_kind(tools: list[Json], kind: str) -> None:
     # A client may drop the conditions of the schema; then only the description tells.
     lines = tools[0]["description"].splitlines()
     (line,) = (text for text in lines if text.startswith(f"{kind}:"))
@@ -252,7 +252,7 @@ def test_the_description_of_apply_names_the_keys_of_each_kind(tools: list[Json],
         *((each, "2025-06-18") for each in ("2099-01-01", "2025-03-26", "", "2025-06-18 ")),
     ],
 )
-def test_a_revision_that_we_speak_is_agreed_to_or_answered_with_our_newest(
+def test_known_revision_is_accepted_and_others_get_our_newest(
     home: Home, version: str, agreed: str
 ) -> None:
     (answer,) = speak(home, initialize(version))
@@ -260,7 +260,7 @@ def test_a_revision_that_we_speak_is_agreed_to_or_answered_with_our_newest(
     assert (answer["id"], answer["result"]["protocolVersion"]) == ("first", agreed)
 
 
-def test_a_ping_is_answered_before_and_after_the_handshake(home: Home) -> None:
+def test_ping_is_answered_before_and_after_the_handshake(home: Home) -> None:
     answers = speak(home, request("ping", number=1), initialize(), request("ping", number="2"))
 
     assert [answer["id"] for answer in answers] == [1, "first", "2"]
@@ -311,7 +311,7 @@ REFUSED_LINES: list[tuple[bytes, object, int]] = [
 @pytest.mark.parametrize(
     ("line", "number", "code"), REFUSED_LINES, ids=[repr(line[:99]) for line, *_ in REFUSED_LINES]
 )
-def test_a_line_that_is_no_request_of_ours_is_refused_and_the_next_one_is_heard(
+def test_invalid_request_is_refused_and_the_next_line_is_read(
     home: Home, line: bytes, number: object, code: int
 ) -> None:
     answers = speak(home, line, request("ping", number="next"))
@@ -330,13 +330,13 @@ def test_a_line_that_is_no_request_of_ours_is_refused_and_the_next_one_is_heard(
         {"id": 4, "error": {"code": -1, "message": "no"}},
     ],
 )
-def test_what_needs_no_answer_gets_none(home: Home, message: Json) -> None:
+def test_message_without_a_need_for_an_answer_gets_none(home: Home, message: Json) -> None:
     line = json.dumps({"jsonrpc": "2.0", **message}).encode()
 
     assert [answer["id"] for answer in speak(home, line, request("ping"))] == [1]
 
 
-def test_blank_lines_and_a_last_line_without_an_end_are_fine(home: Home) -> None:
+def test_blank_lines_and_a_last_line_without_a_newline_are_accepted(home: Home) -> None:
     # In a process of its own, since here it is the end of the input that counts.
     said = b"\n \r\n" + request("ping") + b"\r\n\n" + request("ping", number=2)
     done = home.run("mcp", said=said)
@@ -345,9 +345,7 @@ def test_blank_lines_and_a_last_line_without_an_end_are_fine(home: Home) -> None
 
 
 @pytest.mark.parametrize("beyond", [0, 1, 2, 2 * MAX_LINE])
-def test_a_line_that_is_too_long_is_refused_and_the_next_one_is_heard(
-    home: Home, beyond: int
-) -> None:
+def test_line_over_the_limit_is_refused_and_the_next_line_is_read(home: Home, beyond: int) -> None:
     shell = len(request("ping", {"x": ""}))
     long = request("ping", {"x": "x" * (MAX_LINE + beyond - shell)})
 
@@ -375,7 +373,7 @@ PARTS: dict[str, st.SearchStrategy[Any]] = {
 
 @settings(max_examples=150)
 @given(st.fixed_dictionaries({}, optional=PARTS))
-def test_whatever_a_message_holds_it_is_no_defect(message: Json) -> None:
+def test_no_message_causes_an_internal_error(message: Json) -> None:
     answer = json.loads(mcp.McpServer(None, None).answer(json.dumps(message).encode()) or b"{}")
 
     assert not answer or "result" in answer or answer["error"]["code"] in ERRORS
@@ -403,7 +401,7 @@ ERRORS = {-32700, -32600, -32601, -32602}
         ({"threadId": "\x1b[2J\n\ud83d\ude00"}, "unknown_session"),
     ],
 )
-def test_a_call_without_a_session_of_this_home_is_refused(
+def test_call_without_a_session_of_this_home_is_refused(
     home: Home, tool: str, meta: Json | None, code: str
 ) -> None:
     before = snapshot(home.root / "sessions")
@@ -427,7 +425,7 @@ def test_arguments_cannot_name_a_session(home: Home, key: str) -> None:
         assert got["structuredContent"]["code"] == "invalid_payload"
 
 
-def test_the_home_is_the_one_that_was_named(home: Home, tmp_path: Path) -> None:
+def test_named_home_is_used(home: Home, tmp_path: Path) -> None:
     kept = tmp_path / "elsewhere"
     named = ("--codex-home", str(home.root), "--state-dir", str(kept))
     line = calling("memory.read", {}) + b"\n"
@@ -437,7 +435,7 @@ def test_the_home_is_the_one_that_was_named(home: Home, tmp_path: Path) -> None:
     assert (kept / "sessions" / ONE / "receipts.jsonl").exists()
 
 
-def test_a_session_that_begins_or_moves_while_the_door_is_open_is_known(home: Home) -> None:
+def test_session_that_starts_or_moves_during_the_connection_is_found(home: Home) -> None:
     archived = home.path(archived=True)
     archived.parent.mkdir()
     with Talk(home) as talk:
@@ -456,7 +454,7 @@ def test_a_session_that_begins_or_moves_while_the_door_is_open_is_known(home: Ho
         assert read(1) == "unknown_session"
 
 
-def test_no_other_session_is_read_for_a_call(home: Home) -> None:
+def test_call_reads_no_other_session(home: Home) -> None:
     # An unreadable neighbour would be reported by an index of all.
     for number in range(2, 40):
         home.put(chat(f"neighbour {number}", number), number)
@@ -480,7 +478,7 @@ REFUSED: list[tuple[str, str, Json]] = [
 
 
 @pytest.mark.parametrize(("code", "rule", "payload"), REFUSED, ids=lambda each: str(each)[:20])
-def test_a_refused_note_changes_nothing_and_says_why(
+def test_refused_note_changes_nothing_and_gives_the_reason(
     home: Home, code: str, rule: str, payload: Json
 ) -> None:
     home.here("show", ONE)
@@ -496,7 +494,7 @@ def test_a_refused_note_changes_nothing_and_says_why(
     assert snapshot(home.state / "sessions") == before
 
 
-def test_what_was_shortened_is_told(home: Home) -> None:
+def test_shortened_values_are_reported(home: Home) -> None:
     got = result(home, "memory.apply", {**FACT, "value": "x" * 200})
 
     assert got["structuredContent"]["shortened"] == ["value"]
@@ -506,7 +504,7 @@ def test_what_was_shortened_is_told(home: Home) -> None:
 # --- memory.read ---------------------------------------------------------------------------------
 
 
-def test_reading_shows_the_view_and_the_anchors_that_apply_takes(home: Home) -> None:
+def test_memory_read_shows_the_view_and_the_anchors_that_apply_accepts(home: Home) -> None:
     home.here("show", ONE)
     memory = home.checkpoint().parent
     before = snapshot(home.root / "sessions", memory)
@@ -532,13 +530,13 @@ def test_reading_shows_the_view_and_the_anchors_that_apply_takes(home: Home) -> 
 
 
 @pytest.mark.parametrize("limit", [0, -1, 101, 1.5, "3", True, None, [1]])
-def test_a_limit_that_is_none_is_refused(home: Home, limit: object) -> None:
+def test_invalid_limit_is_refused(home: Home, limit: object) -> None:
     got = result(home, "memory.read", {"limit": limit})
 
     assert got["structuredContent"]["code"] == "invalid_payload"
 
 
-def test_a_receipt_tells_what_was_handed_over_without_its_text(home: Home) -> None:
+def test_receipt_records_the_delivery_without_its_text(home: Home) -> None:
     text = result(home, "memory.read", {})["structuredContent"]["view"].encode()
     result(home, "memory.read", {}, {"threadId": ONE})
 
@@ -557,7 +555,7 @@ def test_a_receipt_tells_what_was_handed_over_without_its_text(home: Home) -> No
     assert b"fix login" not in data
 
 
-def test_a_receipt_that_cannot_be_kept_does_not_keep_the_answer_back(home: Home) -> None:
+def test_failed_receipt_does_not_prevent_the_answer(home: Home) -> None:
     home.checkpoint().with_name("receipts.jsonl").mkdir(parents=True)
 
     got = result(home, "memory.read", {})
@@ -592,7 +590,7 @@ HOSTILE = (
 )
 
 
-def test_hostile_text_changes_nothing_but_is_quoted_on_one_line(home: Home) -> None:
+def test_hostile_text_is_only_quoted_on_one_line(home: Home) -> None:
     home.put(rollout(session(), turn(user(HOSTILE), shell("cat x", HOSTILE), shell(HOSTILE))))
 
     got = result(home, "memory.read", {})
@@ -636,7 +634,7 @@ class Talk:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows interrupts otherwise")
 @pytest.mark.parametrize(("number", "code"), [(None, 0), (signal.SIGTERM, 0), (signal.SIGINT, 130)])
-def test_a_signal_and_the_end_of_the_input_end_the_door_quietly(
+def test_signal_or_end_of_input_ends_the_server_quietly(
     home: Home, number: signal.Signals | None, code: int
 ) -> None:
     with Talk(home) as talk:
@@ -648,7 +646,7 @@ def test_a_signal_and_the_end_of_the_input_end_the_door_quietly(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows closes pipes otherwise")
-def test_a_client_that_hears_nothing_any_more_ends_the_door_quietly(home: Home) -> None:
+def test_client_that_stopped_reading_ends_the_server_quietly(home: Home) -> None:
     with Talk(home) as talk:
         talk.say(request("ping"))
         process = talk.process
@@ -662,7 +660,7 @@ def test_a_client_that_hears_nothing_any_more_ends_the_door_quietly(home: Home) 
         assert (process.wait(WAIT), process.stderr.read()) == (0, b"")
 
 
-def test_nothing_but_the_protocol_reaches_the_client(home: Home) -> None:
+def test_only_protocol_messages_reach_the_client(home: Home) -> None:
     program = (
         "from codex_checkpoints.doors.mcp import server\n"
         "server.McpServer.answer = lambda door, line: print('a stray word')\n"
@@ -675,13 +673,13 @@ def test_nothing_but_the_protocol_reaches_the_client(home: Home) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such redirection")
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
-def test_a_stream_that_was_never_open_is_no_reason_to_fail(home: Home, closed: str) -> None:
+def test_stream_that_was_never_open_is_not_a_failure(home: Home, closed: str) -> None:
     line = f'"{sys.executable}" -m codex_checkpoints mcp {closed}'
 
     assert home.alone("sh", "-c", line, said=request("ping") + b"\n").stderr == b""
 
 
-def test_the_log_holds_ids_and_no_text_of_a_session(home: Home) -> None:
+def test_log_holds_ids_and_no_text_of_a_session(home: Home) -> None:
     lines = [
         calling("memory.read", {}),
         calling("memory.apply", FACT),
@@ -698,7 +696,7 @@ def test_the_log_holds_ids_and_no_text_of_a_session(home: Home) -> None:
     ]
 
 
-def test_a_defect_in_one_call_is_told_without_its_text_and_is_not_the_end(
+def test_internal_error_in_one_call_hides_its_text_and_the_server_continues(
     home: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fails_once(*_: object) -> None:
@@ -714,7 +712,7 @@ def test_a_defect_in_one_call_is_told_without_its_text_and_is_not_the_end(
     assert "fix login" in whole
 
 
-def test_an_answer_that_is_no_json_is_a_defect_of_one_call_too(
+def test_answer_that_is_not_json_is_an_internal_error_of_one_call(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def strange(*_: object) -> Json:
@@ -727,7 +725,7 @@ def test_an_answer_that_is_no_json_is_a_defect_of_one_call_too(
     assert broken["error"] == {"code": -32603, "message": "TypeError"}
 
 
-def test_a_home_that_no_answer_could_name_is_told() -> None:
+def test_home_that_no_answer_could_name_is_reported() -> None:
     answer = mcp.McpServer("\udcff", None).answer(calling("memory.read", {}))
 
     assert b"not the name of a folder" in (answer or b"")

@@ -109,7 +109,7 @@ def test_initialize_announces_the_server_and_no_documents(own: Home):
     )
 
 
-def test_sessions(client: Peer, home: Home):
+def test_sessions_lists_sessions(client: Peer, home: Home):
     whole = client.call("checkpoints/sessions", {})
     first = client.call("checkpoints/sessions", {"limit": 1})
     rest = client.call("checkpoints/sessions", {"limit": 1, "cursor": first["nextCursor"]})
@@ -122,7 +122,7 @@ def test_sessions(client: Peer, home: Home):
     assert found["title"] == "three"
 
 
-def test_show(client: Peer, home: Home):
+def test_show_returns_the_checkpoint(client: Peer, home: Home):
     answer = client.call("checkpoints/show", {"sessionId": thread(1)})
 
     assert answer == {
@@ -139,7 +139,7 @@ def test_show(client: Peer, home: Home):
     assert client.call("checkpoints/show", {"sessionId": thread(1), "turnId": "1"}) == at
 
 
-def test_view(client: Peer):
+def test_view_returns_the_view(client: Peer):
     params = {"sessionId": thread(1), "caps": {"maxDonePlanSteps": 0, "maxDecisions": 3}}
 
     assert client.call("checkpoints/view", params) == {
@@ -185,7 +185,7 @@ def test_every_method_of_the_table_answers(client: Peer):
         ),
     ],
 )
-def test_what_is_not_there_is_refused_by_every_method_that_shows_it(  # noqa: PLR0917 - a row
+def test_missing_subject_is_refused_by_every_method(  # noqa: PLR0917 - a row
     client: Peer, home: Home, code: str, message: str, params: Json, facts: Json
 ):
     wanted = refused(code, message.replace("{root}", str(home.root)), facts)
@@ -203,7 +203,7 @@ def test_what_is_not_there_is_refused_by_every_method_that_shows_it(  # noqa: PL
         ("sessions", {"limit": -1}, "limit"),
     ],
 )
-def test_a_value_that_cannot_be_is_refused(client: Peer, method: str, params: Json, problem: str):
+def test_invalid_value_is_refused(client: Peer, method: str, params: Json, problem: str):
     session = {"sessionId": thread(1)} if method == "view" else {}
     told = client.error(f"checkpoints/{method}", session | params)
 
@@ -212,7 +212,7 @@ def test_a_value_that_cannot_be_is_refused(client: Peer, method: str, params: Js
     assert found.startswith(problem)
 
 
-def test_params_that_do_not_fit_are_told_with_all_their_problems(client: Peer):
+def test_params_that_do_not_fit_are_refused_with_all_problems(client: Peer):
     told = client.error("checkpoints/show", {"turnId": 3, "more": 1})
 
     problems = told["data"]["facts"].pop("problems")
@@ -233,7 +233,7 @@ def test_params_that_do_not_fit_are_told_with_all_their_problems(client: Peer):
 # --- requests in an unusual order ----------------------------------------------------------------
 
 
-def test_a_request_before_initialized_is_answered(own: Home):
+def test_request_before_initialized_is_answered(own: Home):
     own.put(chat("one"))
 
     with Peer(own.root) as peer:
@@ -244,7 +244,7 @@ def test_a_request_before_initialized_is_answered(own: Home):
         assert peer.stop() == 0
 
 
-def test_before_initialize_nothing_is_done(own: Home, tmp_path: Path):
+def test_request_before_initialize_does_nothing(own: Home, tmp_path: Path):
     """And the life cycle has an order, in which nothing stands twice."""
     own.put(chat("one"))
     pack = tmp_path / "pack.jsonl"
@@ -270,7 +270,7 @@ def test_before_initialize_nothing_is_done(own: Home, tmp_path: Path):
     assert not pack.exists()
 
 
-def test_requests_at_once_are_all_answered(client: Peer):
+def test_concurrent_requests_are_all_answered(client: Peer):
     numbers = [
         client.ask("checkpoints/show", {"sessionId": thread(1)})
         if number % 2
@@ -284,13 +284,13 @@ def test_requests_at_once_are_all_answered(client: Peer):
 
 
 @pytest.mark.parametrize("number", ["text", "", 0, -1, 2**60])
-def test_an_answer_has_the_id_of_its_request(client: Peer, number: int | str):
+def test_answer_has_the_id_of_its_request(client: Peer, number: int | str):
     client.send({"id": number, "method": "checkpoints/doctor", "params": {}})
 
     assert client.answer(number)["result"]["sessions"] == 3
 
 
-def test_an_unknown_request_is_told_and_an_unknown_notification_is_not(client: Peer):
+def test_unknown_request_is_an_error_and_an_unknown_notification_is_ignored(client: Peer):
     client.notify("checkpoints/neverHeardOf")
 
     assert client.error("checkpoints/neverHeardOf", {})["code"] == -32601
@@ -299,7 +299,7 @@ def test_an_unknown_request_is_told_and_an_unknown_notification_is_not(client: P
 # --- options -------------------------------------------------------------------------------------
 
 
-def test_the_options_of_a_client_choose_folders_and_settings(own: Home, tmp_path: Path):
+def test_client_options_choose_folders_and_settings(own: Home, tmp_path: Path):
     own.put(
         r.rollout(
             r.session(thread=thread(1)), r.turn(r.user("one"), r.plan(("a", False), ("b", False)))
@@ -332,7 +332,7 @@ def test_the_options_of_a_client_choose_folders_and_settings(own: Home, tmp_path
     ],
     ids=lambda options: ascii(options)[:40],
 )
-def test_bad_options_are_left_aside_and_told_by_doctor(own: Home, options: object):
+def test_invalid_options_are_ignored_and_reported_by_doctor(own: Home, options: object):
     own.put(chat("one"))
 
     with Peer(own.root) as peer:
@@ -347,7 +347,7 @@ def test_bad_options_are_left_aside_and_told_by_doctor(own: Home, options: objec
 # --- what changes is told ------------------------------------------------------------------------
 
 
-def test_changes_are_told_and_counted_from_one(own: Home, tmp_path: Path):
+def test_changes_are_notified_and_numbered_from_one(own: Home, tmp_path: Path):
     shop = tmp_path / "shop"
     shop.mkdir()
     (shop / "a.py").write_text("v1")
@@ -391,7 +391,7 @@ SessionWatcher.{look} = once
 
 
 @pytest.mark.parametrize("look", ["beginning", "drain"])
-def test_a_look_that_fails_is_told_and_the_next_one_finds_what_it_missed(own: Home, look: str):
+def test_failed_check_is_logged_and_the_next_one_finds_the_missed_change(own: Home, look: str):
     own.put(chat("one"))
     with Peer(own.root, first=FAILING_ONCE.format(look=look, secret=SECRET)) as peer:
         peer.start()
@@ -428,7 +428,7 @@ def progress(peer: Peer, token: object) -> Json:
     return params["value"]
 
 
-def test_the_first_index_reports_how_far_it_is(many: Home, tmp_path: Path):
+def test_first_index_reports_progress(many: Home, tmp_path: Path):
     with Peer(many.root, "--state-dir", str(tmp_path / "state")) as peer:
         peer.start()
         number = peer.ask("checkpoints/sessions", {"limit": 1, "workDoneToken": "t"})
@@ -450,7 +450,7 @@ def test_the_first_index_reports_how_far_it_is(many: Home, tmp_path: Path):
     assert reports[-1]["message"] == "1500 of 1500 session files"
 
 
-def test_an_index_that_is_under_way_reports_to_whoever_comes_later(many: Home, tmp_path: Path):
+def test_running_index_reports_progress_to_later_clients(many: Home, tmp_path: Path):
     with Peer(many.root, "--state-dir", str(tmp_path / "state")) as peer:
         peer.start()
         first = peer.ask("checkpoints/sessions", {"limit": 1})
@@ -462,7 +462,7 @@ def test_an_index_that_is_under_way_reports_to_whoever_comes_later(many: Home, t
         assert "result" in peer.answer(second)
 
 
-def test_the_first_index_can_be_cancelled_and_asked_for_again(many: Home, tmp_path: Path):
+def test_first_index_can_be_cancelled_and_requested_again(many: Home, tmp_path: Path):
     with Peer(many.root, "--state-dir", str(tmp_path / "state")) as peer:
         number = peer.ask("checkpoints/sessions", {"workDoneToken": "t"})
         assert progress(peer, "t")["kind"] == "begin"
@@ -477,7 +477,7 @@ def test_the_first_index_can_be_cancelled_and_asked_for_again(many: Home, tmp_pa
         assert peer.log == []
 
 
-def test_cancelling_what_is_done_or_unknown_changes_nothing(client: Peer):
+def test_cancelling_a_finished_or_unknown_request_changes_nothing(client: Peer):
     number = client.ask("checkpoints/doctor")
     client.answer(number)
     client.notify("$/cancelRequest", {"id": number})
@@ -496,7 +496,7 @@ def children(pid: int) -> list[str]:
     return found
 
 
-def test_shutdown_and_exit_end_the_process_with_0_and_leave_no_child(own: Home):
+def test_shutdown_and_exit_end_the_process_with_0_and_no_child(own: Home):
     own.put(chat("one"))
 
     with Peer(own.root) as peer:
@@ -510,7 +510,7 @@ def test_shutdown_and_exit_end_the_process_with_0_and_leave_no_child(own: Home):
     assert not list(own.state.glob("index.sqlite-*"))
 
 
-def test_a_shutdown_in_the_middle_of_the_first_index_ends_the_process(many: Home, tmp_path: Path):
+def test_shutdown_during_the_first_index_ends_the_process(many: Home, tmp_path: Path):
     with Peer(many.root, "--state-dir", str(tmp_path / "state")) as peer:
         peer.start()
         number = peer.ask("checkpoints/sessions", {"workDoneToken": "t"})
@@ -523,7 +523,7 @@ def test_a_shutdown_in_the_middle_of_the_first_index_ends_the_process(many: Home
 
 @pytest.mark.parametrize("begun", [False, True])
 @pytest.mark.parametrize("last", [b"", b'Content-Length: 1000\r\n\r\n{"jsonrpc"'])
-def test_the_end_of_input_ends_the_process(own: Home, begun: bool, last: bytes):
+def test_end_of_input_ends_the_process(own: Home, begun: bool, last: bytes):
     own.put(chat("one"))
 
     with Peer(own.root) as peer:
@@ -538,7 +538,7 @@ def test_the_end_of_input_ends_the_process(own: Home, begun: bool, last: bytes):
 
 
 @pytest.mark.parametrize("steps", range(4))
-def test_a_follower_that_is_cancelled_as_a_change_wakes_it_ends(steps: int):
+def test_watcher_cancelled_while_a_change_wakes_it_ends(steps: int):
     async def story() -> None:
         wake = asyncio.Event()
         looking = asyncio.create_task(
@@ -556,7 +556,7 @@ def test_a_follower_that_is_cancelled_as_a_change_wakes_it_ends(steps: int):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
-def test_a_parent_that_is_killed_takes_the_server_with_it(own: Home):
+def test_server_ends_with_its_killed_parent(own: Home):
     own.put(chat("one"))
     program = f"""
 import json, subprocess, sys, time
@@ -614,7 +614,7 @@ Sessions.open = open
 """
 
 
-def test_a_stray_print_does_not_reach_the_client(own: Home):
+def test_stray_print_does_not_reach_the_client(own: Home):
     own.put(chat("one"))
 
     with Peer(own.root, first=PRINTING) as peer:
@@ -625,7 +625,7 @@ def test_a_stray_print_does_not_reach_the_client(own: Home):
         assert "a stray line\n" in peer.log
 
 
-def test_nothing_that_a_session_says_is_in_the_log(own: Home):
+def test_no_text_of_a_session_is_in_the_log(own: Home):
     fill(own)
     own.put(b"no zstd at all " + SECRET.encode(), 4, form=".jsonl.zst")
     own.put(r.rollout(r.session(thread=thread(5)), r.raw(f'{{"{SECRET}\n'.encode())), 5)
@@ -647,7 +647,7 @@ def test_nothing_that_a_session_says_is_in_the_log(own: Home):
     assert "Traceback" not in log
 
 
-def test_a_defect_is_an_error_without_paths_and_the_server_lives(own: Home):
+def test_internal_error_has_no_paths_and_the_server_continues(own: Home):
     own.put(chat("one"))
 
     with Peer(own.root, first=DEFECT) as peer:
@@ -708,7 +708,7 @@ def asking(method: str, params: bytes) -> bytes:
     ],
     ids=lambda body: body[:60].decode(errors="replace").encode("ascii", "replace").decode(),
 )
-def test_whatever_is_said_the_next_request_is_answered(client: Peer, body: bytes):
+def test_any_message_leaves_the_next_request_answered(client: Peer, body: bytes):
     client.send_bytes(body)
 
     assert client.call("checkpoints/doctor")["sessions"] == 3
@@ -725,7 +725,7 @@ STRANGE_PARAMS: list[object] = [{}, [], {"textDocument": 5, "command": "x", "val
 
 
 @pytest.mark.parametrize("number", STRANGE)
-def test_an_id_of_another_type_is_refused(client: Peer, number: object):
+def test_id_of_another_type_is_refused(client: Peer, number: object):
     client.forget()
     for message in ({"id": number}, {"id": number, "method": 5}, DOCTOR | {"id": number}):
         client.send(message)
@@ -774,9 +774,7 @@ def test_an_id_of_another_type_is_refused(client: Peer, number: object):
     ],
     ids=lambda value: value[:70].decode(errors="replace") if isinstance(value, bytes) else "",
 )
-def test_what_is_not_a_request_of_ours_is_refused(
-    client: Peer, body: bytes, number: int | None, code: int
-):
+def test_invalid_request_is_refused(client: Peer, body: bytes, number: int | None, code: int):
     client.forget()
     client.send_bytes(body)
 
@@ -788,7 +786,7 @@ def test_what_is_not_a_request_of_ours_is_refused(
 
 @pytest.mark.parametrize("params", HELLOS)
 @pytest.mark.parametrize("more", [{}, {"workspaceFolders": 5}, {"processId": {}, "trace": []}])
-def test_initialize_takes_whatever_it_does_not_use(own: Home, params: object, more: Json):
+def test_initialize_accepts_unused_params(own: Home, params: object, more: Json):
     is_taken = isinstance(params, dict)
     given = {**cast("Json", params), **more} if is_taken else params
 
@@ -812,7 +810,7 @@ def test_params_may_quote_a_message(client: Peer):
     assert (told["code"], told["data"]["code"]) == (1, "invalid_payload")
 
 
-def test_headers_of_somebody_else_do_not_end_the_server(client: Peer):
+def test_unknown_headers_do_not_end_the_server(client: Peer):
     assert client.process.stdin is not None
     for noise in (
         b"\r\n",
@@ -830,7 +828,7 @@ def test_headers_of_somebody_else_do_not_end_the_server(client: Peer):
         assert client.call("checkpoints/doctor")["sessions"] == 3, noise[:30]
 
 
-def test_hostile_names_of_sessions_are_refused_like_any_other(client: Peer):
+def test_hostile_session_names_are_refused_like_any_other(client: Peer):
     names = ("", "\0", "\ud800" * 10, "../" * 50, "x" * 100_000, "%s%n{}", "\x1b[2J-nobody")
     for name in (*names, "/nowhere/x.jsonl", "/\ud800.jsonl", "/a\0b.jsonl"):
         told = client.error("checkpoints/show", {"sessionId": name})

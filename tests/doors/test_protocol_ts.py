@@ -7,7 +7,7 @@ from attrs import has
 from codex_checkpoints.doors import protocol, typescript
 
 
-def test_the_generated_types_are_current():
+def test_generated_types_are_current():
     command = "python -m codex_checkpoints.doors.typescript"
 
     assert not typescript.difference(), f"{command} writes it anew\n{typescript.difference()}"

@@ -111,7 +111,7 @@ def test_each_refusal_is_a_whole_sentence_without_commands(refusal: Refusal):
     assert "--" not in sentence
 
 
-def test_a_thing_that_was_chosen_from_a_list_is_no_longer_there_and_a_typed_one_is_named():
+def test_chosen_item_is_no_longer_there_and_a_typed_one_is_named():
     chosen = Refusal("unknown_session", f"no session {NOT_THERE!r}", {"session": NOT_THERE})
     typed = Refusal("unknown_session", "no session 'abc' under /home", {"session": "abc"})
 
@@ -119,7 +119,7 @@ def test_a_thing_that_was_chosen_from_a_list_is_no_longer_there_and_a_typed_one_
     assert sentence_of(typed) == "No session 'abc' under /home."
 
 
-def test_a_sentence_that_begins_with_a_path_keeps_its_letters():
+def test_sentence_that_begins_with_a_path_keeps_its_letters():
     refusal = Refusal("storage_error", "/srv/a: no space left on device")
 
     assert sentence_of(refusal) == "/srv/a: no space left on device."

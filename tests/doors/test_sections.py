@@ -99,7 +99,7 @@ def headings(page: Json) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("kind", [*KINDS, *WITHOUT_A_SESSION])
-def test_the_text_of_a_page_has_every_word_of_its_sections_in_order(
+def test_text_of_a_page_has_every_word_of_its_sections_in_order(
     peer: Peer, named: dict[str, Json], kind: str
 ):
     found = page(peer, kind, named[kind])
@@ -127,7 +127,7 @@ def test_the_text_of_a_page_has_every_word_of_its_sections_in_order(
         ("doctor", ["doctor"]),
     ],
 )
-def test_a_page_has_the_text_that_the_terminal_prints(
+def test_page_has_the_text_that_the_terminal_prints(
     home: Home, peer: Peer, named: dict[str, Json], kind: str, command: list[str]
 ):
     found = page(peer, kind, named[kind])
@@ -135,7 +135,7 @@ def test_a_page_has_the_text_that_the_terminal_prints(
     assert home.run(*command, env={"PATH": ""}).stdout.decode() == found["text"]
 
 
-def test_the_terminal_prints_the_page_of_a_restore_and_how_to_go_on(
+def test_terminal_prints_the_page_of_a_restore_and_the_next_command(
     home: Home, peer: Peer, named: dict[str, Json]
 ):
     found = page(peer, "restore", named["restore"])
@@ -146,7 +146,7 @@ def test_the_terminal_prints_the_page_of_a_restore_and_how_to_go_on(
 
 
 @pytest.mark.parametrize("kind", [*KINDS, *WITHOUT_A_SESSION])
-def test_a_link_names_its_target_and_a_request_makes_none(
+def test_link_names_its_target_and_a_request_makes_none(
     peer: Peer, named: dict[str, Json], kind: str
 ):
     sessions = {each["sessionId"] for each in peer.call("checkpoints/sessions", {})["items"]}
@@ -168,7 +168,7 @@ def test_a_link_names_its_target_and_a_request_makes_none(
             assert link["name"] in names, link
 
 
-def test_a_page_says_which_sessions_change_it(peer: Peer, named: dict[str, Json]):
+def test_page_names_the_sessions_that_change_it(peer: Peer, named: dict[str, Json]):
     for kind in ("losses", "digest", "checkpoint", "compaction", "restore"):
         assert thread(1) in page(peer, kind, named[kind])["sessionIds"], kind
     assert page(peer, "record", named["record"])["sessionIds"] == []
@@ -182,14 +182,14 @@ def test_a_page_says_which_sessions_change_it(peer: Peer, named: dict[str, Json]
         ({"kind": "restore"}, "needed for the kind restore @ params.name"),
     ],
 )
-def test_a_page_without_its_subject_is_refused(peer: Peer, params: Json, problem: str):
+def test_page_without_its_subject_is_refused(peer: Peer, params: Json, problem: str):
     error = peer.error("checkpoints/page", params)
 
     assert error["data"]["code"] == "invalid_payload"
     assert error["data"]["facts"]["problems"][0].startswith(problem)
 
 
-def test_losses_that_nobody_can_read_are_counted_as_unknown_with_the_reason(home: Home):
+def test_unknown_losses_are_counted_with_their_reason(home: Home):
     sealed = r.compacted("", [{"type": "compaction", "encrypted_content": "gAAA"}])
     work = (r.user("Fix it"), r.plan(("Test it", False)), r.patch(update="a.py"))
     home.put(r.rollout(r.session(thread=thread(2)), r.turn(*work, sealed)), 2)
@@ -202,7 +202,7 @@ def test_losses_that_nobody_can_read_are_counted_as_unknown_with_the_reason(home
     assert {row[0]["state"] for row in section["table"]["rows"]} == {"unknown"}
 
 
-def test_a_command_in_a_remedy_is_a_link_and_one_in_a_path_is_not(home: Home, peer: Peer):
+def test_command_in_a_remedy_is_a_link_and_one_in_a_path_is_not(home: Home, peer: Peer):
     odd = home.root / "sessions/2026/11/20/`codex-checkpoints archive x`.jsonl"
     odd.parent.mkdir(parents=True, exist_ok=True)
     odd.write_bytes(home.path().read_bytes())
@@ -218,7 +218,7 @@ def test_a_command_in_a_remedy_is_a_link_and_one_in_a_path_is_not(home: Home, pe
     assert [part["link"] for part in where["value"]["parts"]] == [None]
 
 
-def test_a_page_reads_as_it_did_for_the_same_session(peer: Peer, named: dict[str, Json]):
+def test_page_is_the_same_for_the_same_session(peer: Peer, named: dict[str, Json]):
     first, second = (json.dumps(page(peer, "losses", named["losses"])) for _ in range(2))
 
     assert first == second

@@ -104,7 +104,9 @@ def hostile(kind: Any, *, whole: bool) -> Any:  # noqa: ANN401 - a value of any 
         or hints(function)["return"] is Page
     ],
 )
-def test_no_text_of_a_record_speaks_to_the_terminal(name: str, width: int | None, whole: bool):
+def test_text_of_a_record_sends_no_control_sequence_to_the_terminal(
+    name: str, width: int | None, whole: bool
+):
     assert len(texts()) > 20
     function = texts()[name]
     kinds = hints(function)
@@ -123,14 +125,14 @@ def test_no_text_of_a_record_speaks_to_the_terminal(name: str, width: int | None
     assert CONTROLS.search(COLOURS.sub("", "\n".join(lines))) is None
 
 
-def test_a_shell_gets_the_id_of_a_session_as_one_word():
+def test_shell_gets_the_id_of_a_session_as_one_word():
     usual = "01a1f865-0000-7000-8000-000000000001"
 
     assert resume(usual) == f"codex resume {usual}"
     assert shlex.split(resume("x; touch $(y) '")) == ["codex", "resume", "x; touch $(y) '"]
 
 
-def test_a_command_within_a_sentence_has_the_folders_that_were_named():
+def test_command_within_a_sentence_repeats_the_named_folders():
     named = Screen(codex_home="/a b")
     archive = "`codex-checkpoints archive x{}` puts it away."
 
@@ -156,7 +158,7 @@ def logged(fail: Callable[[], None]) -> str:
     return LogLine("%(levelname)s %(name)s %(message)s").format(record)
 
 
-def test_the_log_tells_of_an_exception_its_places_and_its_type_and_never_its_message():
+def test_log_of_an_exception_has_its_places_and_type_and_never_its_message():
     first, *places = logged(lost).split("\n")
 
     assert first.startswith("ERROR ours ")
@@ -164,7 +166,7 @@ def test_the_log_tells_of_an_exception_its_places_and_its_type_and_never_its_mes
     assert f"{__file__}:" in places[1]
 
 
-def test_what_led_to_an_exception_stands_before_it():
+def test_cause_of_an_exception_precedes_it():
     def because() -> None:
         try:
             lost()
@@ -190,7 +192,7 @@ def test_what_led_to_an_exception_stands_before_it():
         assert CONTROLS.search(text) is None
 
 
-def test_a_circle_of_exceptions_ends():
+def test_cycle_of_exceptions_ends():
     def circle() -> None:
         one, other = ValueError("one"), KeyError("other")
         one.__cause__, other.__cause__ = other, one
@@ -199,7 +201,7 @@ def test_a_circle_of_exceptions_ends():
     assert logged(circle).split("\n")[1:][0].strip() == "KeyError"
 
 
-def test_a_time_is_local_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch):
+def test_time_is_local_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TZ", "Etc/GMT-2")
     time.tzset()
     try:

@@ -35,7 +35,7 @@ def test_params_are_read_by_their_camel_case_names():
     assert wire.structure({"workDoneToken": 0}, SessionsParams).work_done_token == 0
 
 
-def test_everything_wrong_is_told_at_once_by_the_names_that_the_client_wrote():
+def test_all_problems_are_reported_at_once_by_wire_names():
     found = problems({"session_id": "x", "turnId": [], "more": 1}, ShowParams)
 
     assert sorted(found) == [
@@ -54,14 +54,14 @@ OTHERS: list[tuple[str, list[object], str]] = [
 
 
 @pytest.mark.parametrize(("name", "values", "expected"), OTHERS)
-def test_a_value_of_another_type_is_not_made_to_fit(name: str, values: list[object], expected: str):
+def test_value_of_another_type_is_not_converted(name: str, values: list[object], expected: str):
     for value in values:
         assert problems({name: value}, SessionsParams) == [
             f"invalid value for type, expected {expected} @ params.{name}"
         ]
 
 
-def test_what_is_no_object_does_not_fit():
+def test_value_that_is_not_an_object_does_not_fit():
     nothing: list[object] = []
     for value in (nothing, "x", 5, True, [["a", 1]]):
         assert problems(value, SessionsParams) == ["expected an object @ params"]
@@ -70,7 +70,7 @@ def test_what_is_no_object_does_not_fit():
         assert found.endswith("@ params.settings")
 
 
-def test_caps_are_passed_on_as_they_are():
+def test_caps_are_passed_on_unchanged():
     caps: dict[str, Any] = {"maxDecisions": 1.5, "x": None, "y": [1, {"z": "w"}]}
 
     params = wire.structure({"sessionId": "s", "caps": caps}, ViewParams)
@@ -81,7 +81,7 @@ def test_caps_are_passed_on_as_they_are():
 # --- out -----------------------------------------------------------------------------------------
 
 
-def test_every_field_is_sent_even_where_it_has_its_default():
+def test_every_field_is_sent_even_with_its_default():
     assert wire.unstructure(SessionsParams()) == {
         "cwd": None,
         "outside": [],
@@ -108,21 +108,21 @@ def test_records_inside_records_are_sent_as_objects():
     }
 
 
-def test_the_caps_on_the_wire_are_those_of_the_view():
+def test_caps_on_the_wire_are_those_of_the_view():
     assert wire.unstructure(Caps(max_decisions=3)) == Caps(max_decisions=3).as_json()
 
 
 # --- the table -----------------------------------------------------------------------------------
 
 
-def test_methods_and_events_have_names_of_their_own():
+def test_methods_and_events_have_distinct_names():
     names = [each.name for each in (*protocol.METHODS, *protocol.EVENTS)]
 
     assert len(set(names)) == len(names)
     assert [name for name in names if not name.startswith("checkpoints/")] == []
 
 
-def test_the_table_speaks_of_wire_records_only():
+def test_table_uses_only_wire_records():
     spoken = {each.params for each in (*protocol.METHODS, *protocol.EVENTS)}
     spoken |= {each.result for each in protocol.METHODS}
 

@@ -60,7 +60,7 @@ def records(home: Home, session_id: str) -> list[Any]:
     return lines_in(home.state / "sessions" / session_id / "compactions.jsonl")
 
 
-def test_of_several_at_once_one_compacts_and_the_others_are_refused(home: Home) -> None:
+def test_one_of_several_concurrent_compactions_wins_and_the_others_are_refused(home: Home) -> None:
     with home.house() as house:
         compacting = Compacting(house.sessions, outside({}))
         request = CompactionRequest(thread(1), into="new")
@@ -80,9 +80,7 @@ def test_of_several_at_once_one_compacts_and_the_others_are_refused(home: Home) 
 
 
 @pytest.mark.parametrize("into", ["new", "in-place"])
-def test_one_that_reads_a_changed_session_anew_is_no_second_one_of_it(
-    home: Home, into: Into
-) -> None:
+def test_retry_after_change_still_refuses_second_compaction(home: Home, into: Into) -> None:
     with home.house() as house:
         compacting = Compacting(house.sessions, outside({}))
         steps = compacting.in_steps(CompactionRequest(thread(1), into=into, force=True))
@@ -96,7 +94,7 @@ def test_one_that_reads_a_changed_session_anew_is_no_second_one_of_it(
     assert (home.path().read_bytes(), made(home)) == before
 
 
-def test_one_in_place_waits_for_another_that_is_writing(home: Home) -> None:
+def test_compaction_in_place_waits_for_another_writer(home: Home) -> None:
     with home.house() as house:
         writing = house.sessions.compactions.held(thread(1))
         with writing, locks.hold(str(home.root), thread(1)):
@@ -110,7 +108,7 @@ def test_one_in_place_waits_for_another_that_is_writing(home: Home) -> None:
 
 @pytest.mark.parametrize("into", ["new", "in-place"])
 @pytest.mark.parametrize("apart", [0, 0.05])
-def test_of_three_processes_one_compacts(home: Home, apart: float, into: Into) -> None:
+def test_one_of_three_processes_compacts(home: Home, apart: float, into: Into) -> None:
     home.json("sessions")
 
     def start(number: int) -> Any:  # noqa: ANN401 - as subprocess.Popen

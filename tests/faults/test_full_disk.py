@@ -27,7 +27,7 @@ def small(disk: Path) -> Path:
     return disk / "state"
 
 
-def test_on_a_full_disk_every_answer_comes_with_a_word_about_it(home: Home, small: Path) -> None:
+def test_full_disk_never_prevents_an_answer_and_is_reported(home: Home, small: Path) -> None:
     whole = home.run("show", thread(1), "--state-dir", str(home.state)).stdout
     state = ("--state-dir", str(small))
 
@@ -46,7 +46,7 @@ def test_on_a_full_disk_every_answer_comes_with_a_word_about_it(home: Home, smal
     assert not list(small.rglob("*.tmp"))
 
 
-def test_a_server_on_a_full_disk_answers_and_stores_when_there_is_room(
+def test_server_on_a_full_disk_answers_and_stores_once_there_is_room(
     home: Home, small: Path
 ) -> None:
     with Peer(home.root, "--state-dir", str(small)) as peer:
@@ -67,7 +67,7 @@ def test_a_server_on_a_full_disk_answers_and_stores_when_there_is_room(
         assert peer.stop() == 0
 
 
-def test_on_a_disk_that_must_not_be_written_every_answer_comes(home: Home, small: Path) -> None:
+def test_read_only_disk_never_prevents_an_answer(home: Home, small: Path) -> None:
     make_read_only(small.parent)
     state = ("--state-dir", str(small))
 

@@ -62,7 +62,7 @@ def is_whole(home: Home) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["state", "beside"])
-def test_a_checkpoint_is_the_old_one_or_the_new_one(tmp_path: Path, where: str) -> None:
+def test_killed_write_leaves_the_old_checkpoint_or_the_new_one(tmp_path: Path, where: str) -> None:
     home = Home(tmp_path / "template")
     home.config(f'checkpointLocation = "{where}"')
     for number in NUMBERS:
@@ -86,7 +86,7 @@ def test_a_checkpoint_is_the_old_one_or_the_new_one(tmp_path: Path, where: str) 
     assert seen == {0, *NUMBERS}
 
 
-def test_killing_a_follower_again_and_again_never_shows_a_part(tmp_path: Path) -> None:
+def test_watcher_killed_repeatedly_never_shows_a_partial_file(tmp_path: Path) -> None:
     home = Home(tmp_path)
     shop = tmp_path / "shop"
     shop.mkdir()
@@ -124,7 +124,7 @@ def test_killing_a_follower_again_and_again_never_shows_a_part(tmp_path: Path) -
         assert home.stored()["task"]["text"].startswith(f"round {ROUNDS - 1}")
 
 
-def test_a_killed_process_holds_up_no_other(home: Home) -> None:
+def test_killed_process_blocks_no_other(home: Home) -> None:
     """Nothing of it stays locked."""
     for number in NUMBERS:
         home.put(chat(f"old {number}", number), number)

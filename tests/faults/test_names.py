@@ -23,7 +23,7 @@ def files(home: Home, number: int) -> list[Path]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
 @pytest.mark.parametrize("number", [1, 2], ids=["paginated", "legacy"])
-def test_a_name_is_the_old_one_or_the_new_one(tmp_path: Path, number: int) -> None:
+def test_killed_rename_leaves_the_old_name_or_the_new_one(tmp_path: Path, number: int) -> None:
     home = Home(tmp_path / "template")
     home.put(chat("one"))
     home.put(rollout(session("legacy", thread=thread(2)), user("two")), 2)

@@ -61,7 +61,7 @@ def opened(home: Home) -> LocalThreadStore:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
-def test_a_patch_is_there_as_a_whole_or_not_at_all(tmp_path: Path, home: Home) -> None:
+def test_metadata_patch_is_atomic(tmp_path: Path, home: Home) -> None:
     tries = killed_at_each_step(PATCH, home, tmp_path / "killed")
 
     assert tries > 30
@@ -85,9 +85,7 @@ def test_a_patch_is_there_as_a_whole_or_not_at_all(tmp_path: Path, home: Home) -
     assert tasks[0] == "new"
 
 
-def test_a_part_of_the_index_that_had_not_come_to_the_disk_is_as_if_never_written(
-    tmp_path: Path, home: Home
-) -> None:
+def test_index_pages_lost_in_a_crash_count_as_never_written(tmp_path: Path, home: Home) -> None:
     """The log of SQLite, cut off anywhere: what a crash of the machine may leave."""
     store = opened(home)
     told = [evolve(row, task="new") for row in store.rows().values()]
@@ -150,7 +148,7 @@ print([each.code for each in store.faults()])
         ),
     ],
 )
-def test_a_name_is_given_without_the_index_but_not_without_its_file(
+def test_name_is_set_without_the_index_but_not_without_its_file(
     home: Home, take_rights: Callable[[Home], None], answer: str, name: str
 ) -> None:
     try:
@@ -168,7 +166,7 @@ def test_a_name_is_given_without_the_index_but_not_without_its_file(
         assert store.read_thread(thread(2)).name == name
 
 
-def test_what_is_told_is_there_for_this_process_though_the_index_must_not_be_written(
+def test_metadata_counts_for_this_process_with_a_read_only_index(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connect = sqlite3.connect
@@ -192,7 +190,7 @@ def test_what_is_told_is_there_for_this_process_though_the_index_must_not_be_wri
     assert (home.state / "index.sqlite").read_bytes() == before
 
 
-def test_a_disk_without_room_gives_no_name(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_sets_no_name(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")
 

@@ -333,7 +333,7 @@ CUT_OFF = [
 
 
 @pytest.mark.parametrize(("how", "name"), CUT_OFF)
-def test_an_operation_that_is_cut_off_stands_with_its_event_or_not_at_all(
+def test_interrupted_operation_is_complete_with_its_event_or_absent(
     home: Home, tmp_path: Path, how: How, name: str
 ):
     made = CASES[name](home)

@@ -84,7 +84,7 @@ def events(home: Home) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines if line.endswith(b"}")]
 
 
-def test_a_restore_that_another_process_is_at_is_left_alone(home: Home):
+def test_restore_running_in_another_process_is_left_alone(home: Home):
     name = marked(home)
     with home.house() as house:
         with house.sessions.records.undertaking(thread(7)) as journal:
@@ -97,7 +97,7 @@ def test_a_restore_that_another_process_is_at_is_left_alone(home: Home):
 
 
 @pytest.mark.parametrize("told", [0, 1, 2])
-def test_a_restore_that_was_killed_before_its_branch_was_begun_gets_its_end(home: Home, told: int):
+def test_restore_killed_before_its_branch_began_gets_its_closing_event(home: Home, told: int):
     name = home.json("mark", thread(1), "--label", "x")["checkpointId"]
     left: list[Path] = []
     with home.house() as house:
@@ -116,7 +116,7 @@ def test_a_restore_that_was_killed_before_its_branch_was_begun_gets_its_end(home
     assert ended == ([("RestoreFailed", events(home)[0]["operationId"])] if told else [])
 
 
-def test_an_end_that_could_not_be_told_is_told_by_the_next_start(home: Home):
+def test_closing_event_that_could_not_be_written_is_written_by_the_next_start(home: Home):
     audit, aside = home.state / "audit.jsonl", home.state / "audit.aside"
 
     def blocked() -> str:
@@ -141,7 +141,7 @@ def test_an_end_that_could_not_be_told_is_told_by_the_next_start(home: Home):
 
 
 @pytest.mark.parametrize("what", ["restoring", "audit.jsonl", "the new session"])
-def test_what_must_not_be_written_is_refused_and_leaves_nothing(home: Home, what: str):
+def test_restore_into_a_read_only_place_is_refused_and_leaves_nothing(home: Home, what: str):
     name = marked(home)
     if what == "the new session":
         block_today(home)
@@ -163,7 +163,7 @@ def test_what_must_not_be_written_is_refused_and_leaves_nothing(home: Home, what
     assert not (home.state / "restoring").is_dir()
 
 
-def test_where_files_cannot_be_locked_a_restore_is_refused_and_the_rest_goes_on(
+def test_restore_without_file_locks_is_refused_and_the_rest_works(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ):
     name = marked(home)
@@ -180,9 +180,7 @@ def test_where_files_cannot_be_locked_a_restore_is_refused_and_the_rest_goes_on(
     assert "k" in shown.facts
 
 
-def test_what_could_not_be_taken_back_is_taken_back_by_a_later_start(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-):
+def test_failed_rollback_is_finished_by_a_later_start(home: Home, monkeypatch: pytest.MonkeyPatch):
     remove, name = Records.remove, marked(home)
 
     def all_but_markers(records: Records, session_id: str, name: str) -> None:

@@ -118,7 +118,7 @@ def append(remains: Home) -> list[Any]:
     return lines
 
 
-def test_a_new_session_file_is_there_whole_or_not_at_all(tmp_path: Path, home: Home) -> None:
+def test_new_session_file_is_atomic(tmp_path: Path, home: Home) -> None:
     whole = b"".join(line_of(item, number, AT) for number, item in enumerate(ITEMS))
     seen: set[bool] = set()
 
@@ -138,7 +138,7 @@ def test_a_new_session_file_is_there_whole_or_not_at_all(tmp_path: Path, home: H
     assert seen == {True, False}
 
 
-def test_an_append_is_there_or_not_but_for_a_torn_line_that_the_next_one_ends(
+def test_append_is_atomic_except_for_a_torn_line_that_the_next_one_ends(
     tmp_path: Path, home: Home
 ) -> None:
     home.put(OLD)
@@ -158,7 +158,7 @@ def test_an_append_is_there_or_not_but_for_a_torn_line_that_the_next_one_ends(
     assert seen == {0, len(NEW) // 2, len(NEW)}
 
 
-def test_a_session_file_is_unpacked_or_still_packed(tmp_path: Path, home: Home) -> None:
+def test_session_file_is_decompressed_or_still_compressed(tmp_path: Path, home: Home) -> None:
     packed = home.put(zstd.compress(OLD), form=PACKED)
     os.utime(packed, ns=(LONG_AGO, LONG_AGO))
     packed.chmod(0o640)
@@ -180,7 +180,7 @@ def test_a_session_file_is_unpacked_or_still_packed(tmp_path: Path, home: Home) 
     assert seen == {(True, False), (True, True), (False, True)}
 
 
-def test_a_moved_session_file_is_in_one_place(tmp_path: Path, home: Home) -> None:
+def test_moved_session_file_is_in_one_place(tmp_path: Path, home: Home) -> None:
     os.utime(home.put(OLD), ns=(LONG_AGO, LONG_AGO))
     seen: set[bool] = set()
 
@@ -196,7 +196,7 @@ def test_a_moved_session_file_is_in_one_place(tmp_path: Path, home: Home) -> Non
     assert seen == {True, False}
 
 
-def test_a_removed_session_file_does_not_come_back_in_its_packed_form(
+def test_removed_session_file_does_not_return_in_its_compressed_form(
     tmp_path: Path, home: Home
 ) -> None:
     home.put(OLD)
@@ -224,7 +224,7 @@ def big_lines(count: int = 100) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("room", [0, 8192, 20480])
-def test_on_a_full_disk_a_session_file_stays_as_it_is(small: Home, room: int) -> None:
+def test_full_disk_leaves_a_session_file_unchanged(small: Home, room: int) -> None:
     path = small.put(OLD)
     packed = small.put(zstd.compress(OLD * 50), 2, form=PACKED)
     with hold(small):
@@ -256,7 +256,7 @@ def test_on_a_full_disk_a_session_file_stays_as_it_is(small: Home, room: int) ->
     assert path.read_bytes() == OLD + NEW
 
 
-def test_on_a_disk_that_must_not_be_written_everything_says_so(small: Home) -> None:
+def test_read_only_disk_is_reported_by_every_write(small: Home) -> None:
     path = small.put(OLD)
     make_read_only(small.user.parent.parent)
 
@@ -271,7 +271,7 @@ def test_on_a_disk_that_must_not_be_written_everything_says_so(small: Home) -> N
     assert path.read_bytes() == OLD
 
 
-def test_a_folder_that_must_not_be_written_keeps_its_session_file(
+def test_read_only_folder_keeps_its_session_file(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = home.put(OLD)

@@ -65,7 +65,7 @@ def updates(home: Home) -> Path:
 
 
 @pytest.mark.parametrize("earlier", [0, 1])
-def test_a_writer_that_is_killed_leaves_all_or_nothing_and_the_next_goes_on(
+def test_killed_writer_leaves_all_or_nothing_and_the_next_one_continues(
     home: Home, tmp_path: Path, earlier: int
 ):
     before = [f"e{number}" for number in range(earlier)]
@@ -88,7 +88,7 @@ def test_a_writer_that_is_killed_leaves_all_or_nothing_and_the_next_goes_on(
     assert seen == {tuple(before), (*before, "killed")}
 
 
-def test_a_writer_waits_for_the_one_before_it(home: Home, tmp_path: Path):
+def test_writer_waits_for_the_one_before_it(home: Home, tmp_path: Path):
     holder = forked_python.Popen(
         [sys.executable, "-c", HOLD, str(home.state), thread(1)],
         env=home.environment(),
@@ -116,7 +116,7 @@ def small(disk: Path) -> Path:
 
 
 @pytest.mark.parametrize("earlier", [0, 1])
-def test_on_a_full_disk_an_update_is_refused_and_nothing_changes(
+def test_full_disk_refuses_an_update_and_changes_nothing(
     home: Home, small: Path, tmp_path: Path, earlier: int
 ):
     def told(key: str) -> Any:  # noqa: ANN401 - any JSON value
@@ -146,7 +146,7 @@ def test_on_a_full_disk_an_update_is_refused_and_nothing_changes(
     assert told("late")["accepted"]
 
 
-def test_updates_that_must_not_be_written_are_refused_with_the_reason(home: Home, tmp_path: Path):
+def test_update_on_a_read_only_disk_is_refused_with_the_reason(home: Home, tmp_path: Path):
     updates(home).mkdir(parents=True)
 
     done = home.run("apply", thread(1), payload(tmp_path, "k"), "--json")

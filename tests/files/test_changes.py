@@ -79,7 +79,7 @@ def test_files_are_listed_with_the_turns_that_changed_them(home: Home, form: r.F
     assert refusal(lambda: ask(home, turn_id="9")).code == "unknown_turn"
 
 
-def test_a_file_that_was_changed_since_is_told_from_one_that_is_as_it_was_left(
+def test_file_changed_since_the_session_is_distinguished_from_an_unchanged_one(
     home: Home, shop: Path
 ):
     put(home, r.turn(r.user("Go"), r.patch(add="a.py", content=V1)))
@@ -94,7 +94,7 @@ def test_a_file_that_was_changed_since_is_told_from_one_that_is_as_it_was_left(
     assert ask(home)["a.py"].now == "gone"
 
 
-def test_each_turn_has_the_text_of_before_and_after_where_hashes_prove_them(home: Home, shop: Path):
+def test_each_turn_has_the_texts_before_and_after_that_hashes_prove(home: Home, shop: Path):
     put(home, r.turn(r.user("Go"), READ, X_TO_Y), r.turn(r.user("On"), READ))
     (shop / "a.py").write_text(V2)
     found = ask(home, uri="a.py", texts=True)["a.py"]
@@ -114,7 +114,7 @@ READ_AT = 5
 """The number of the record in which the first call of a session ended."""
 
 
-def test_what_was_changed_without_a_patch_has_patches_alone(home: Home, shop: Path):
+def test_change_without_a_patch_has_no_text(home: Home, shop: Path):
     put(
         home,
         r.turn(r.user("Go"), X_TO_Y, r.shell("sed -i s/b/c/ a.py", ""), r.patch(update="a.py")),
@@ -128,9 +128,7 @@ def test_what_was_changed_without_a_patch_has_patches_alone(home: Home, shop: Pa
     assert [each.turn for each in found.patches] == [1, 1, 1]
 
 
-def test_what_git_has_is_the_text_of_before_where_the_patches_lead_to_the_file(
-    home: Home, shop: Path
-):
+def test_text_in_git_is_used_if_the_patches_lead_from_it_to_the_file(home: Home, shop: Path):
     put(home, r.turn(r.user("Go"), X_TO_Y))
     (shop / "a.py").write_text(V2)
 
@@ -142,7 +140,7 @@ def test_what_git_has_is_the_text_of_before_where_the_patches_lead_to_the_file(
     assert (found.before, found.after, found.now) == (None, None, "unknown")
 
 
-def test_neither_a_secret_nor_a_file_that_is_never_quoted_is_shown(home: Home, shop: Path):
+def test_secret_and_ignored_file_are_not_shown(home: Home, shop: Path):
     put(
         home,
         r.turn(
@@ -162,7 +160,7 @@ def test_neither_a_secret_nor_a_file_that_is_never_quoted_is_shown(home: Home, s
 
 
 @pytest.mark.usefixtures("shop")
-def test_a_file_is_named_as_the_session_does_or_by_its_path(home: Home):
+def test_file_is_named_as_in_the_session_or_by_its_path(home: Home):
     put(home, r.turn(r.user("Go"), X_TO_Y))
 
     for name in ("a.py", "./a.py", str(home.user / "shop/a.py")):
@@ -170,7 +168,7 @@ def test_a_file_is_named_as_the_session_does_or_by_its_path(home: Home):
     assert ask(home, uri="b.py") == {}
 
 
-def test_a_person_reads_which_files_changed_and_the_patches_of_one(home: Home, shop: Path):
+def test_changes_are_listed_for_people_with_the_patches_of_one_file(home: Home, shop: Path):
     put(home, r.turn(r.user("Go"), r.patch(add="a.py", content=V1)), r.turn(r.user("On"), X_TO_Y))
     (shop / "a.py").write_text(V3)
     seen(home, V2, seqs(home)[-1])
@@ -209,7 +207,7 @@ def test_a_person_reads_which_files_changed_and_the_patches_of_one(home: Home, s
         ([r.patch(add="a.py", content="1\n"), r.shell("git restore .")], 1, ""),
     ],
 )
-def test_what_git_put_back_is_not_counted(
+def test_changes_reverted_by_git_are_not_counted(
     home: Home, steps: list[r.Step], count: int, put_back: str
 ):
     put(home, r.turn(r.user("Go"), *steps))
@@ -223,7 +221,7 @@ def test_what_git_put_back_is_not_counted(
 
 
 @pytest.mark.usefixtures("shop")
-def test_a_move_says_where_to_and_what_is_not_named_is_counted(home: Home):
+def test_move_names_its_target_and_unnamed_changes_are_counted(home: Home):
     moved = r.patch(move=("old.py", "sub/new.py"))
     unnamed = (r.shell("tar xf z.tar"), r.shell("rg -l a | xargs sed -i s/a/b/"))
     put(home, r.turn(r.user("Go"), moved, r.shell("git mv c.py d.py"), *unnamed))

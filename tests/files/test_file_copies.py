@@ -130,7 +130,7 @@ ADDED = "*** Begin Patch\n*** Add File: a.py\n+mine\n*** End Patch"
 OLD, NEW = "one\ntwo\nthree\n", "mine\n"
 
 
-def test_the_text_under_an_added_file_comes_back_and_the_undo_takes_that_back(codex: Codex):
+def test_text_replaced_by_an_added_file_is_restored_and_undo_reverts_that(codex: Codex):
     codex.put("a.py", OLD)
     codex.write("a.py", NEW)
     assert codex.plan() == {"a.py": ("restore", "copy", True)}
@@ -142,7 +142,7 @@ def test_the_text_under_an_added_file_comes_back_and_the_undo_takes_that_back(co
     assert codex.files() == {"a.py": NEW}
 
 
-def test_an_added_file_goes_where_the_hook_saw_none(codex: Codex):
+def test_added_file_is_deleted_if_the_hook_saw_none(codex: Codex):
     codex.write("sub/a.py", NEW)
     assert codex.plan() == {"sub/a.py": ("delete", "copy", True)}
     assert codex.why("sub/a.py") == "this session made it; no file was there before"
@@ -151,14 +151,14 @@ def test_an_added_file_goes_where_the_hook_saw_none(codex: Codex):
     assert codex.files() == {}
 
 
-def test_an_added_file_stays_where_somebody_changed_it(codex: Codex):
+def test_added_file_that_others_changed_stays(codex: Codex):
     codex.write("a.py", NEW)
     codex.put("a.py", "theirs\n")
 
     assert codex.plan() == {"a.py": ("conflict", None, False)}
 
 
-def test_both_files_of_a_move_onto_another_one_come_back(codex: Codex):
+def test_both_files_of_a_move_onto_another_one_are_restored(codex: Codex):
     codex.put("a.py", OLD)
     codex.put("b.py", "victim\n")
     codex.move("a.py", "b.py", "two", "TWO")
@@ -172,7 +172,7 @@ def test_both_files_of_a_move_onto_another_one_come_back(codex: Codex):
     assert codex.files() == {"b.py": OLD.replace("two", "TWO")}
 
 
-def test_a_victim_comes_back_by_itself_only_over_the_bytes_that_were_moved(codex: Codex):
+def test_overwritten_file_is_restored_alone_only_over_the_moved_bytes(codex: Codex):
     codex.put("a.py", OLD)
     codex.put("b.py", "victim\n")
     codex.move("a.py", "b.py", "two", "TWO")
@@ -181,7 +181,7 @@ def test_a_victim_comes_back_by_itself_only_over_the_bytes_that_were_moved(codex
     assert codex.plan() == {"a.py": ("create", "diff", True), "b.py": ("merge", "copy", False)}
 
 
-def test_a_move_to_where_the_hook_saw_no_file_comes_back_without_a_doubt(codex: Codex):
+def test_move_to_a_free_path_is_undone_with_certainty(codex: Codex):
     codex.put("a.py", OLD)
     codex.move("a.py", "b.py", "two", "TWO")
     assert codex.plan() == {"a.py": ("move", "diff", True)}
@@ -191,7 +191,7 @@ def test_a_move_to_where_the_hook_saw_no_file_comes_back_without_a_doubt(codex: 
     assert codex.files() == {"a.py": OLD}
 
 
-def test_a_file_that_the_session_made_and_moved_goes(codex: Codex):
+def test_file_that_the_session_created_and_moved_is_deleted(codex: Codex):
     codex.write("a.py", OLD, "p1")
     codex.move("a.py", "b.py", "two", "TWO", "p2")
     assert codex.plan() == {
@@ -215,7 +215,7 @@ def test_a_file_that_the_session_made_and_moved_goes(codex: Codex):
         ("echo x > a.py; sed -i s/x/y/ a.py", {"a.py": "restore"}),
     ],
 )
-def test_a_file_that_a_command_names_comes_back(codex: Codex, command: str, left: dict[str, str]):
+def test_file_named_by_a_command_is_restored(codex: Codex, command: str, left: dict[str, str]):
     before = {"a.py": OLD, "old.py": "old\n"}
     for name, text in before.items():
         codex.put(name, text)
@@ -231,7 +231,7 @@ def test_a_file_that_a_command_names_comes_back(codex: Codex, command: str, left
     assert codex.files() == after
 
 
-def test_a_file_that_was_changed_after_a_command_stays(codex: Codex):
+def test_file_changed_after_a_command_stays(codex: Codex):
     codex.put("a.py", OLD)
     codex.mode("named")
     codex.run("sed -i s/two/TWO/ a.py")
@@ -241,7 +241,7 @@ def test_a_file_that_was_changed_after_a_command_stays(codex: Codex):
 
 
 @pytest.mark.parametrize("mode", ["off", "replaced"])
-def test_a_file_of_a_command_is_copied_on_request_alone(codex: Codex, mode: str):
+def test_file_of_a_command_is_copied_only_on_request(codex: Codex, mode: str):
     codex.put("a.py", OLD)
     codex.mode(mode)
     codex.run("sed -i s/two/TWO/ a.py")
@@ -251,7 +251,7 @@ def test_a_file_of_a_command_is_copied_on_request_alone(codex: Codex, mode: str)
 
 
 @pytest.mark.parametrize("mode", ["off", "replaced", "named"])
-def test_the_target_of_an_update_is_not_copied(codex: Codex, mode: str):
+def test_target_of_an_update_is_not_copied(codex: Codex, mode: str):
     codex.put("a.py", OLD)
     codex.mode(mode)
     patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-two\n+TWO\n*** End Patch"
@@ -260,7 +260,7 @@ def test_the_target_of_an_update_is_not_copied(codex: Codex, mode: str):
     assert codex.copies() == []
 
 
-def test_a_patch_within_a_command_is_read(codex: Codex):
+def test_patch_within_a_command_is_read(codex: Codex):
     codex.put("sub/a.py", OLD)
     codex.hook("PreToolUse", "p1", "Bash", f"cd sub && apply_patch <<'EOF'\n{ADDED}\nEOF")
 
@@ -270,7 +270,7 @@ def test_a_patch_within_a_command_is_read(codex: Codex):
 # --- the copies ----------------------------------------------------------------------------------
 
 
-def test_copies_are_packed_for_their_owner_alone_and_one_for_each_content(codex: Codex):
+def test_copies_are_private_and_stored_once_for_each_content(codex: Codex):
     codex.put("a.py", OLD * 1000)
     codex.put("b.py", OLD * 1000)
     codex.write("a.py", NEW, "p1")
@@ -294,9 +294,7 @@ def test_copies_are_packed_for_their_owner_alone_and_one_for_each_content(codex:
         ("damaged", "a file was there, and its copy is gone"),
     ],
 )
-def test_where_there_is_no_copy_the_file_stays_and_it_is_said_why(
-    codex: Codex, kind: str, why: str
-):
+def test_file_without_a_copy_stays_with_a_reason(codex: Codex, kind: str, why: str):
     path = codex.folder / "a.py"
     match kind:
         case "large":
@@ -320,7 +318,7 @@ def test_where_there_is_no_copy_the_file_stays_and_it_is_said_why(
 
 
 @pytest.mark.parametrize("place", ["../outside.py", "/etc/hostname", ".git/config", "link/a.py"])
-def test_nothing_outside_the_project_is_copied(codex: Codex, place: str, tmp_path: Path):
+def test_file_outside_the_project_is_not_copied(codex: Codex, place: str, tmp_path: Path):
     (codex.folder / "link").symlink_to(tmp_path)
     for path in (codex.folder.parent / "outside.py", tmp_path / "a.py"):
         path.write_text(OLD)
@@ -330,9 +328,7 @@ def test_nothing_outside_the_project_is_copied(codex: Codex, place: str, tmp_pat
     assert codex.copies() == []
 
 
-def test_old_copies_go_and_those_that_are_used_again_stay(
-    codex: Codex, monkeypatch: pytest.MonkeyPatch
-):
+def test_old_copies_are_removed_and_reused_ones_stay(codex: Codex, monkeypatch: pytest.MonkeyPatch):
     copies = FileCopies(str(codex.home.state))
     first, second = copies.keep(b"first"), copies.keep(b"second")
     month_ago = time.time() - safety_copies.MOST_SECONDS - 60
@@ -354,7 +350,7 @@ def failures(home: Home) -> list[tuple[str, str]]:
     return [(each["event"], each["code"]) for each in home.audited()]
 
 
-def test_a_file_of_another_session_is_refused(codex: Codex):
+def test_file_of_another_session_is_refused(codex: Codex):
     codex.put("a.py", OLD)
     log = codex.hook("PreToolUse", "p1", "apply_patch", ADDED, session_id=thread(2))
 
@@ -373,7 +369,7 @@ def test_a_file_of_another_session_is_refused(codex: Codex):
         {"transcript_path": None},
     ],
 )
-def test_a_call_without_a_patch_or_a_script_is_let_through(codex: Codex, more: dict[str, object]):
+def test_call_without_a_patch_or_a_script_is_allowed(codex: Codex, more: dict[str, object]):
     codex.put("a.py", OLD)
     codex.hook(
         "PreToolUse", "p1", "apply_patch", "*** Begin Patch\n*** Add File: a.py\n+x\n", **more
@@ -383,7 +379,7 @@ def test_a_call_without_a_patch_or_a_script_is_let_through(codex: Codex, more: d
     assert failures(codex.home) == []
 
 
-def test_where_no_copy_can_be_written_the_call_is_let_through(codex: Codex):
+def test_call_is_allowed_if_no_copy_can_be_written(codex: Codex):
     codex.put("a.py", OLD)
     (codex.home.state / "file-copies").write_bytes(b"in the way")
     codex.hook("PreToolUse", "p1", "apply_patch", ADDED)
@@ -400,7 +396,7 @@ hook.SECONDS_TO_COPY = 0.2; hook.serve(None, None)
 """
 
 
-def test_a_hook_that_is_late_ends_and_blocks_nothing(codex: Codex):
+def test_late_hook_ends_and_blocks_nothing(codex: Codex):
     call = {
         "session_id": SESSION,
         "transcript_path": str(codex.home.path()),
@@ -427,7 +423,7 @@ def test_a_hook_that_is_late_ends_and_blocks_nothing(codex: Codex):
         ("named", ["PreToolUse", "PostToolUse"]),
     ],
 )
-def test_codex_is_told_of_the_hooks_that_the_setting_asks_for(
+def test_codex_is_configured_with_the_hooks_that_the_setting_requires(
     codex: Codex, mode: str, events: list[str]
 ):
     codex.mode(mode)
@@ -442,7 +438,7 @@ def test_codex_is_told_of_the_hooks_that_the_setting_asks_for(
     assert codex.home.json("connect", "--status")["doors"][0]["problem"] is None
 
 
-def test_the_last_copy_counts_as_a_call(codex: Codex):
+def test_last_copy_counts_as_a_call(codex: Codex):
     codex.home.json("connect")
     codex.write("a.py", NEW)
     hooks = codex.home.json("connect", "--status")["hooks"]

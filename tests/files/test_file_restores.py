@@ -71,7 +71,7 @@ def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
     }
 
 
-def test_a_plan_writes_nothing(home: Home, project: Path):
+def test_plan_writes_nothing(home: Home, project: Path):
     before = snapshot(project)
     plan = home.json("restore-files", thread(1), "--to", "1", "--dry-run")
 
@@ -85,9 +85,7 @@ def test_a_plan_writes_nothing(home: Home, project: Path):
     assert b"-TWO" in home.here("restore-files", thread(1), "--to", "1", "--dry-run").stdout
 
 
-def test_files_come_back_with_their_bytes_and_modes_and_an_undo_takes_that_back(
-    home: Home, project: Path
-):
+def test_files_are_restored_with_bytes_and_modes_and_undo_reverts_that(home: Home, project: Path):
     before = snapshot(project)
     done = home.json("restore-files", thread(1), "--to", "1")
     after = snapshot(project)
@@ -102,7 +100,7 @@ def test_files_come_back_with_their_bytes_and_modes_and_an_undo_takes_that_back(
     assert snapshot(project) == before
 
 
-def test_a_plan_says_in_words_which_files_can_come_back_and_which_commands_may_have_done_more(
+def test_plan_says_in_words_which_files_can_be_restored_and_what_is_unknown(
     home: Home, project: Path
 ):
     (project / "a.py").write_text(AFTER.replace("TWO", "mine"))
@@ -120,9 +118,7 @@ def test_a_plan_says_in_words_which_files_can_come_back_and_which_commands_may_h
     assert b"1 command after that turn may have changed more files.\n    tar xf z.tar\n" in shown
 
 
-def test_the_answer_says_which_files_were_written_and_why_others_were_left(
-    home: Home, project: Path
-):
+def test_answer_names_written_files_and_the_reasons_for_the_others(home: Home, project: Path):
     (project / "a.py").write_text(AFTER.replace("TWO", "mine"))
     asked = [each for name in ("a.py", EMOJI) for each in ("--file", name)]
     done = home.here("restore-files", thread(1), "--to", "1", "--json", *asked)
@@ -134,7 +130,7 @@ def test_the_answer_says_which_files_were_written_and_why_others_were_left(
 
 
 @pytest.mark.usefixtures("project")
-def test_a_preview_has_the_texts_of_named_files_alone(home: Home):
+def test_preview_has_only_the_texts_of_named_files(home: Home):
     with home.house() as house:
         asked = FilesParams(thread(1), "1", files=("a.py",), texts=True)
         plan = restores.preview(house.sessions, asked)
@@ -144,7 +140,7 @@ def test_a_preview_has_the_texts_of_named_files_alone(home: Home):
 
 
 @pytest.mark.usefixtures("project")
-def test_the_audit_has_hashes_and_no_text(home: Home):
+def test_audit_has_hashes_and_no_text(home: Home):
     done = home.json("restore-files", thread(1), "--to", "1")
     home.json("undo-restore-files", done["operationId"])
     events = home.json("audit", "--session", thread(1))
@@ -166,7 +162,7 @@ def test_only_named_files_are_written(home: Home, project: Path, option: str):
 @pytest.mark.parametrize(
     ("text", "state"), [("zero\n" + AFTER, "merge"), (AFTER.replace("TWO", "mine"), "conflict")]
 )
-def test_work_of_others_stays(home: Home, project: Path, text: str, state: str):
+def test_changes_by_others_stay(home: Home, project: Path, text: str, state: str):
     (project / "a.py").write_text(text)
     done = home.here("restore-files", thread(1), "--to", "1", "--file", "a.py", "--json")
 
@@ -175,7 +171,7 @@ def test_work_of_others_stays(home: Home, project: Path, text: str, state: str):
     assert (project / "a.py").read_text() == text
 
 
-def test_other_lines_are_merged_on_request(home: Home, project: Path):
+def test_changes_of_other_lines_are_merged_on_request(home: Home, project: Path):
     (project / "a.py").write_text("zero\n" + AFTER)
     home.json("restore-files", thread(1), "--to", "1", "--merge", "a.py")
 
@@ -194,7 +190,7 @@ def meanwhile(change: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(SafetyCopies, "keep", kept)
 
 
-def test_a_file_that_changes_meanwhile_stays_and_the_others_are_written(
+def test_file_that_changes_meanwhile_stays_and_the_others_are_written(
     home: Home, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
     meanwhile(lambda: (project / "a.py").write_text("mine\n"), monkeypatch)
@@ -207,7 +203,7 @@ def test_a_file_that_changes_meanwhile_stays_and_the_others_are_written(
     assert (project / "a.py").read_text() == "mine\n"
 
 
-def test_a_link_that_is_swapped_in_is_not_followed(
+def test_swapped_in_link_is_not_followed(
     home: Home, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     other = tmp_path / "other"
@@ -221,7 +217,7 @@ def test_a_link_that_is_swapped_in_is_not_followed(
 
 
 @pytest.mark.parametrize("kind", ["link", "hard link", "repository", "git", "parent"])
-def test_places_that_are_not_the_project_are_left_alone(
+def test_places_outside_the_project_are_left_alone(
     home: Home, project: Path, tmp_path: Path, kind: str
 ):
     other = tmp_path / "other"
@@ -255,7 +251,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("step", range(7))
-def test_a_killed_restore_leaves_each_file_old_or_new_and_is_recorded_by_the_next_start(
+def test_killed_restore_leaves_each_file_old_or_new_and_is_recorded_later(
     home: Home, project: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ):
     before, new = snapshot(project), {"a.py": BEFORE.encode(), EMOJI: CRLF.encode()}
@@ -296,7 +292,7 @@ def full(*_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_a_file_that_the_full_disk_does_not_take_stays_and_no_part_of_it_is_left(
+def test_file_without_room_on_the_disk_stays_and_leaves_no_part(
     home: Home, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
     before = snapshot(project)
@@ -313,9 +309,7 @@ def test_a_file_that_the_full_disk_does_not_take_stays_and_no_part_of_it_is_left
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no mode bits")
-def test_a_read_only_folder_and_a_read_only_file_are_left_and_the_rest_is_done(
-    home: Home, project: Path
-):
+def test_read_only_folder_and_file_are_skipped_and_the_rest_is_done(home: Home, project: Path):
     try:
         before = without_rights()
     except LookupError as reason:
@@ -351,7 +345,7 @@ def test_without_a_safety_copy_nothing_is_written(
     assert snapshot(project) == before
 
 
-def test_an_undo_removes_the_folders_that_were_made_where_they_are_empty(home: Home, project: Path):
+def test_undo_removes_new_folders_if_they_are_empty(home: Home, project: Path):
     done = home.json("restore-files", thread(1), "--to", "1")
     assert (project / "src/gone.py").exists()
     again = home.json("undo-restore-files", done["operationId"])
@@ -365,7 +359,7 @@ def test_an_undo_removes_the_folders_that_were_made_where_they_are_empty(home: H
     assert [path.name for path in (project / "src").iterdir()] == ["mine.py"]
 
 
-def test_a_folder_that_was_there_before_the_restore_stays_after_the_undo(home: Home, project: Path):
+def test_undo_keeps_a_folder_that_existed_before(home: Home, project: Path):
     (project / "src").mkdir()
     done = home.json("restore-files", thread(1), "--to", "1")
     home.json("undo-restore-files", done["operationId"])
@@ -373,7 +367,7 @@ def test_a_folder_that_was_there_before_the_restore_stays_after_the_undo(home: H
     assert [*(project / "src").iterdir()] == []
 
 
-def test_an_undo_leaves_what_was_changed_since(home: Home, project: Path):
+def test_undo_skips_files_changed_since(home: Home, project: Path):
     done = home.json("restore-files", thread(1), "--to", "1")
     (project / "a.py").write_text("mine\n")
     undone = home.here("undo-restore-files", done["operationId"], "--json")
@@ -385,7 +379,7 @@ def test_an_undo_leaves_what_was_changed_since(home: Home, project: Path):
 
 
 @pytest.mark.parametrize("which", ["turn", "folder"])
-def test_a_turn_or_a_folder_that_is_not_there_is_refused(home: Home, project: Path, which: str):
+def test_missing_turn_or_folder_is_refused(home: Home, project: Path, which: str):
     if which == "folder":
         project.rename(home.user / "elsewhere")
     refused = home.refused("restore-files", thread(1), "--to", "1" if which == "folder" else "9")
@@ -394,7 +388,7 @@ def test_a_turn_or_a_folder_that_is_not_there_is_refused(home: Home, project: Pa
 
 
 @pytest.mark.usefixtures("project")
-def test_old_copies_go_first(home: Home, monkeypatch: pytest.MonkeyPatch):
+def test_oldest_copies_are_removed_first(home: Home, monkeypatch: pytest.MonkeyPatch):
     first = home.json("restore-files", thread(1), "--to", "1", "--file", "a.py")
     home.json("undo-restore-files", first["operationId"])
     monkeypatch.setattr(safety_copies, "MOST_BYTES", 0)
@@ -406,7 +400,7 @@ def test_old_copies_go_first(home: Home, monkeypatch: pytest.MonkeyPatch):
     assert (gone.state, gone.why) == ("unknown", "its safety copy is gone")
 
 
-def test_git_is_not_touched(home: Home, project: Path):
+def test_git_folder_is_not_touched(home: Home, project: Path):
     (project / ".git").mkdir()
     (project / ".git/index").write_bytes(b"index")
     before = snapshot(project / ".git")
@@ -415,7 +409,7 @@ def test_git_is_not_touched(home: Home, project: Path):
     assert snapshot(project / ".git") == before
 
 
-def test_the_server_restores_and_undoes(home: Home, project: Path):
+def test_server_restores_and_undoes(home: Home, project: Path):
     before = snapshot(project)
     with Peer(home.root) as peer:
         peer.start()
@@ -453,7 +447,7 @@ def put_changes(home: Home, changes: dict[str, Any], now: dict[str, str]) -> Pat
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)  # a busy disk takes some milliseconds to flush each of them
-def test_two_thousand_files_come_back_and_an_undo_takes_that_back(home: Home):
+def test_two_thousand_files_are_restored_and_undone(home: Home):
     names = [f"folder{number % 50}/{number}.py" for number in range(2000)]
     change = difference(BEFORE, AFTER)
     folder = put_changes(home, dict.fromkeys(names, change), dict.fromkeys(names, AFTER))
@@ -470,7 +464,7 @@ def test_two_thousand_files_come_back_and_an_undo_takes_that_back(home: Home):
 
 
 @pytest.mark.slow
-def test_a_file_of_fifty_megabytes_comes_back_and_a_larger_one_stays(home: Home):
+def test_file_of_fifty_megabytes_is_restored_and_a_larger_one_stays(home: Home):
     line = "x" * 49 + "\n"
     lines = [line] * 1_000_000
     before = "".join(lines)
@@ -551,7 +545,7 @@ def texts_in(home: Home) -> dict[str, tuple[str | None, str | None]]:
 
 
 @pytest.mark.usefixtures("repository")
-def test_the_text_in_git_is_shown_beside_a_file_that_may_have_replaced_it(home: Home):
+def test_text_in_git_is_shown_beside_a_file_that_may_have_replaced_it(home: Home):
     assert texts_in(home) == {
         "a.py": ("mine\n", BEFORE),
         EMOJI: ("mine\n", CRLF),
@@ -563,7 +557,7 @@ def test_the_text_in_git_is_shown_beside_a_file_that_may_have_replaced_it(home: 
     assert "    -mine\n    +one\n" in shown
 
 
-def test_no_program_that_a_repository_names_is_run_to_show_it(home: Home, repository: Path):
+def test_showing_it_runs_no_program_named_by_a_repository(home: Home, repository: Path):
     mark = home.user / "run"
     for name in ("core.fsmonitor", "core.pager", "core.sshCommand", "diff.external"):
         git(repository, "config", name, f"touch {mark}")
@@ -585,13 +579,13 @@ def test_no_program_that_a_repository_names_is_run_to_show_it(home: Home, reposi
     assert not mark.exists()
 
 
-def test_without_a_repository_or_a_commit_nothing_is_shown(home: Home, repository: Path):
+def test_nothing_is_shown_without_a_repository_or_a_commit(home: Home, repository: Path):
     shutil.rmtree(repository / ".git")
 
     assert set(texts_in(home).values()) == {(None, None)}
 
 
-def test_git_is_not_changed_by_showing_it(home: Home, repository: Path):
+def test_showing_it_does_not_change_git(home: Home, repository: Path):
     before = snapshot(repository / ".git")
     texts_in(home)
 

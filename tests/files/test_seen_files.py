@@ -77,7 +77,7 @@ def sha(home: Home) -> str:
 # --- what is recorded ----------------------------------------------------------------------------
 
 
-def test_who_follows_records_what_a_file_was_when_it_was_observed(home: Home):
+def test_watcher_records_the_hash_of_an_observed_file(home: Home):
     was = sha(home)
     follow(home)
 
@@ -90,7 +90,7 @@ def test_who_follows_records_what_a_file_was_when_it_was_observed(home: Home):
     assert len(lines(home)) == 1
 
 
-def test_a_file_that_another_hand_changed_is_changed_until_it_is_changed_back(home: Home):
+def test_file_changed_by_others_is_marked_until_it_is_changed_back(home: Home):
     follow(home)
     assert not artifact(home).is_changed
 
@@ -103,7 +103,7 @@ def test_a_file_that_another_hand_changed_is_changed_until_it_is_changed_back(ho
     assert artifact(home).hash is None
 
 
-def test_a_file_that_changed_more_than_two_seconds_after_the_record_is_never_recorded(home: Home):
+def test_file_changed_over_two_seconds_after_the_record_is_not_recorded(home: Home):
     write(home, V2, THEN + 2.001)
     follow(home)
     assert lines(home) == []
@@ -122,7 +122,7 @@ def test_only_the_newest_observation_of_a_file_is_recorded(home: Home):
     assert [line["seq"] for line in lines(home)] == [newest]
 
 
-def test_a_file_that_changed_within_the_last_second_is_looked_at_again(home: Home):
+def test_file_changed_within_the_last_second_is_checked_again(home: Home):
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S").encode()
     data = home.path().read_bytes()
     home.path().write_bytes(data.replace(b"2025-11-20T10:00:05", now))
@@ -141,7 +141,7 @@ def test_a_file_that_changed_within_the_last_second_is_looked_at_again(home: Hom
         assert follower.patience == RECONCILE_SECONDS
 
 
-def test_a_file_outside_the_folder_of_the_session_is_not_recorded(home: Home):
+def test_file_outside_the_session_folder_is_not_recorded(home: Home):
     outside = home.user / "private.py"
     outside.write_text(V1)
     os.utime(outside, (THEN - 60, THEN - 60))
@@ -154,14 +154,14 @@ def test_a_file_outside_the_folder_of_the_session_is_not_recorded(home: Home):
     assert lines(home) == []
 
 
-def test_a_record_without_a_time_is_passed_over(home: Home):
+def test_record_without_a_time_is_skipped(home: Home):
     home.path().write_bytes(home.path().read_bytes().replace(b"2025-11-20T10:00:05", b"yesterday"))
     follow(home)
 
     assert lines(home) == []
 
 
-def test_of_several_lines_about_one_observation_the_first_counts(home: Home):
+def test_first_of_several_lines_about_one_observation_counts(home: Home):
     follow(home)
     path = home.checkpoint().with_name("observed.jsonl")
     (line,) = lines(home)
@@ -174,7 +174,7 @@ def test_of_several_lines_about_one_observation_the_first_counts(home: Home):
     assert artifact(home).seen_hash == line["hash"]
 
 
-def test_a_copied_record_has_the_time_of_the_copy_and_tells_nothing(home: Home):
+def test_copied_record_has_the_time_of_the_copy_and_proves_nothing(home: Home):
     """A fork of an older file holds the lines of its base, written anew."""
     write(home, V2, THEN - READ_AT - 1)
     copy = rollout(head(home, 2, form="legacy", forked_from_id=thread(1)), turn(user("look"), LOOK))
@@ -188,7 +188,7 @@ def test_a_copied_record_has_the_time_of_the_copy_and_tells_nothing(home: Home):
 # --- who reads it --------------------------------------------------------------------------------
 
 
-def test_a_fork_reads_what_its_base_recorded_below_the_cut(home: Home):
+def test_fork_reads_the_hashes_of_its_base_below_the_cut(home: Home):
     follow(home)
     own, again = turn(user("go on"), name="own"), turn(user("go on"), LOOK, name="again")
     for number, cut, step in ((2, READ_AT + 1, own), (3, READ_AT, again)):
@@ -203,7 +203,7 @@ def test_a_fork_reads_what_its_base_recorded_below_the_cut(home: Home):
     assert artifact(home, 3).seen_hash is None
 
 
-def test_an_older_fork_reads_it_by_the_place_of_the_copied_line(home: Home):
+def test_older_fork_reads_them_by_the_place_of_the_copied_line(home: Home):
     source = past(rollout(head(home, form="legacy"), turn(user("look"), LOOK)))
     home.put(source)
     follow(home)
@@ -218,7 +218,7 @@ def test_an_older_fork_reads_it_by_the_place_of_the_copied_line(home: Home):
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_a_soft_branch_knows_it_of_the_lines_that_it_copied(home: Home, form: Form):
+def test_soft_branch_has_the_hashes_of_its_copied_lines(home: Home, form: Form):
     source = past(rollout(head(home, form=form), turn(user("look"), LOOK), turn(user("on"))))
     home.put(source)
     follow(home)
@@ -235,14 +235,14 @@ def test_a_soft_branch_knows_it_of_the_lines_that_it_copied(home: Home, form: Fo
     assert "changed" in home.here("view", made).stdout.decode()
 
 
-def test_without_the_record_only_what_the_rollout_proves_is_known(home: Home):
+def test_without_records_only_the_rollout_proves_hashes(home: Home):
     follow(home)
     home.checkpoint().with_name("observed.jsonl").unlink()
 
     assert artifact(home).seen_hash is None
 
 
-def test_a_rebuild_from_nothing_gives_the_bytes_that_were_followed(home: Home):
+def test_full_rebuild_gives_the_followed_bytes(home: Home):
     follow(home)
     write(home, V2, time.time())
     follow(home)
@@ -255,7 +255,7 @@ def test_a_rebuild_from_nothing_gives_the_bytes_that_were_followed(home: Home):
     assert home.here("show", thread(1)).stdout == followed
 
 
-def test_another_process_that_follows_takes_up_what_one_recorded(home: Home):
+def test_another_watcher_continues_the_recorded_hashes(home: Home):
     with home.house() as house:
         follower = SessionWatcher(house.sessions)
         follower.begin()
@@ -273,7 +273,7 @@ def test_another_process_that_follows_takes_up_what_one_recorded(home: Home):
 # --- what is not as it was seen ------------------------------------------------------------------
 
 
-def test_a_stale_read_is_no_evidence_and_the_view_says_that_the_file_changed(home: Home):
+def test_stale_read_is_not_evidence_and_the_view_marks_the_file_as_changed(home: Home):
     follow(home)
     noted = {"kind": "fact", "key": "k", "value": "a is 1", "evidence": A, "dependsOn": [ON_A]}
     (home.user / "fact").write_text(json.dumps(noted))
@@ -289,7 +289,7 @@ def test_a_stale_read_is_no_evidence_and_the_view_says_that_the_file_changed(hom
     assert home.json(*command)["accepted"]
 
 
-def test_the_digest_says_which_changed_file_was_changed_since(home: Home):
+def test_digest_marks_files_changed_since(home: Home):
     write(home, "x\n", THEN, "new.py")
     write(home, "x\n", THEN, "kept.py")
     home.put(
@@ -303,7 +303,7 @@ def test_the_digest_says_which_changed_file_was_changed_since(home: Home):
     assert next(line for line in lines if "kept.py" in line).endswith(" created")
 
 
-def test_a_client_is_told_which_files_changed(home: Home):
+def test_client_is_told_which_files_changed(home: Home):
     follow(home)
     (home.user / "shop/a.py").unlink()
 
@@ -312,7 +312,7 @@ def test_a_client_is_told_which_files_changed(home: Home):
         assert peer.call("checkpoints/show", {"sessionId": thread(1)})["changed"] == ["a.py"]
 
 
-def test_a_read_that_its_own_record_proves_needs_nobody_who_followed(home: Home):
+def test_read_proved_by_its_record_needs_no_watcher(home: Home):
     read = shell("cat a.py", V1, reads=["a.py"])
     home.put(past(rollout(head(home), turn(user("look"), read))))
     noted = {"kind": "decision", "decisionId": "d", "decision": "x", "rationale": "y"}
@@ -325,7 +325,7 @@ def test_a_read_that_its_own_record_proves_needs_nobody_who_followed(home: Home)
 
 
 @pytest.mark.parametrize("marked", [True, False], ids=["watched for another", "by and by"])
-def test_the_stored_checkpoint_of_a_session_that_is_not_followed_keeps_up(home: Home, marked: bool):
+def test_stored_checkpoint_of_an_unwatched_session_stays_current(home: Home, marked: bool):
     home.config("followedSessions = 1\n")
     (home.user / "fact").write_text(
         json.dumps({"kind": "fact", "key": "k", "value": "v", "evidence": A, "dependsOn": [ON_A]})
@@ -351,7 +351,7 @@ def test_the_stored_checkpoint_of_a_session_that_is_not_followed_keeps_up(home: 
 # --- which doors record --------------------------------------------------------------------------
 
 
-def test_a_command_that_only_looks_records_nothing(home: Home):
+def test_read_only_command_records_nothing(home: Home):
     before = snapshot(home.state / "sessions")
     for command in ("show", "view", "notes", "history"):
         assert home.here(command, thread(1)).returncode == 0
@@ -359,18 +359,18 @@ def test_a_command_that_only_looks_records_nothing(home: Home):
     assert before.keys() <= snapshot(home.state / "sessions").keys()
 
 
-def test_watch_records_it(home: Home):
+def test_watch_records_hashes(home: Home):
     with following(home):
         eventually(lambda: lines(home))
 
 
-def test_the_hook_records_it(home: Home):
+def test_hook_records_hashes(home: Home):
     ask(home, call(source="resume"))
 
     assert [line["uri"] for line in lines(home)] == ["a.py"]
 
 
-def test_the_tools_of_codex_record_it(home: Home):
+def test_mcp_tools_record_hashes(home: Home):
     result(home, "memory.read", {})
 
     assert [line["uri"] for line in lines(home)] == ["a.py"]

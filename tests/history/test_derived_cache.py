@@ -69,7 +69,7 @@ ANSWERS = pytest.mark.parametrize("answer", [digest, losses])
 
 
 @ANSWERS
-def test_of_a_large_session_that_did_not_change_nothing_is_read_again(
+def test_unchanged_large_session_is_not_read_again(
     home: Home, monkeypatch: pytest.MonkeyPatch, answer: Answer
 ):
     first = answer(home)
@@ -120,7 +120,7 @@ def written_anew(home: Home) -> None:
 
 @ANSWERS
 @pytest.mark.parametrize("change", [gone_on, unfinished, written_anew])
-def test_of_another_file_what_was_kept_does_not_count(
+def test_cached_result_of_another_file_does_not_count(
     home: Home, answer: Answer, change: Callable[[Home], None]
 ):
     before = answer(home)
@@ -155,7 +155,7 @@ def a_smaller_budget(home: Home) -> None:
 @pytest.mark.parametrize(
     "change", [file_changed, target_is_a_folder, pinned, names_ignored, a_smaller_budget]
 )
-def test_a_digest_counts_only_where_all_that_it_is_made_of_is_the_same(
+def test_cached_digest_counts_only_with_unchanged_inputs(
     home: Home, change: Callable[[Home], None]
 ):
     before = digest(home)
@@ -176,7 +176,7 @@ def note(home: Home, payload: dict[str, object]) -> None:
     home.json("apply", thread(1), str(file))
 
 
-def test_a_note_that_is_suspect_now_stands_so_in_the_digest(home: Home):
+def test_fact_that_became_suspect_is_marked_in_the_digest(home: Home):
     shown = home.json("show", thread(1))["recentArtifacts"]
     depends = [{"uri": uri} for uri in shown if uri.endswith("price.py")]
     note(home, {"kind": "fact", "key": "price", "value": "It is one.", "dependsOn": depends})
@@ -190,7 +190,7 @@ def test_a_note_that_is_suspect_now_stands_so_in_the_digest(home: Home):
     assert after == anew(home, digest)
 
 
-def test_losses_know_the_notes_of_now(home: Home):
+def test_losses_use_the_current_notes(home: Home):
     losses(home)
     note(home, {"kind": "plan", "steps": [{"id": "1", "text": "Paint it"}]})
     gone_on(home)
@@ -205,7 +205,7 @@ def test_losses_know_the_notes_of_now(home: Home):
 @pytest.mark.parametrize(
     "state", ["'{}'", """replace(CAST(state AS TEXT), '"version":', '"version":9')"""]
 )
-def test_what_is_damaged_or_of_another_build_is_made_anew(home: Home, answer: Answer, state: str):
+def test_damaged_or_outdated_cache_entry_is_rebuilt(home: Home, answer: Answer, state: str):
     first = answer(home)
     with closing(sqlite3.connect(home.state / "index.sqlite")) as index:
         query = f"UPDATE states SET state = {state} WHERE fold IN ('whole digest', 'losses')"
@@ -216,7 +216,7 @@ def test_what_is_damaged_or_of_another_build_is_made_anew(home: Home, answer: An
 
 
 @pytest.mark.parametrize("command", [("digest", "--tokens", "500"), ("losses",)])
-def test_where_no_digest_is_wanted_no_quotes_are_kept(home: Home, command: tuple[str, ...]):
+def test_nothing_is_cached_without_a_digest_budget(home: Home, command: tuple[str, ...]):
     digest(home)
     losses(home)
     home.config("hookDigestTokens = 0\ndigestTokens = 0\n")
@@ -226,7 +226,7 @@ def test_where_no_digest_is_wanted_no_quotes_are_kept(home: Home, command: tuple
 
 
 @pytest.mark.parametrize("name", ["digest", "losses"])
-def test_of_a_session_that_goes_while_it_is_read_nothing_is_kept(home: Home, name: str):
+def test_session_that_vanishes_while_read_is_not_cached(home: Home, name: str):
     path, archived = home.path(), home.path(archived=True)
     with home.house() as house:
         house.sessions.open(thread(1))
@@ -249,7 +249,7 @@ def test_of_a_session_that_goes_while_it_is_read_nothing_is_kept(home: Home, nam
     assert kept(home, "whole digest", "losses") == []
 
 
-def test_a_session_that_stands_on_others_is_read_with_them(home: Home):
+def test_session_with_bases_is_read_with_them(home: Home):
     size = home.path().read_bytes().count(b"\n")
     head = r.session(thread=thread(2), history_base=r.based_on(thread(1), size, 0))
     steps = [r.shell(f"make part-{number}", OUTPUT) for number in range(40)]

@@ -47,7 +47,7 @@ def recalled(home: Home, ref: str, *options: str, session: str = SESSION) -> Any
 # --- digest --------------------------------------------------------------------------------------
 
 
-def test_the_command_prints_the_bytes_of_the_digest_and_tells_of_each_line(home: Home) -> None:
+def test_command_prints_the_digest_and_explains_each_line(home: Home) -> None:
     told = digest_of(home)
     text = told["text"]
 
@@ -68,7 +68,7 @@ def test_the_command_prints_the_bytes_of_the_digest_and_tells_of_each_line(home:
 
 
 @pytest.mark.parametrize("turn", ["1", "t1"])
-def test_a_digest_at_a_turn_is_that_of_the_session_as_it_ended_then(home: Home, turn: str) -> None:
+def test_digest_at_a_turn_is_the_digest_at_its_end(home: Home, turn: str) -> None:
     home.put(r.rollout(r.session(thread=thread(2)), MEND), 2)
     then = digest_of(home, session=thread(2))["text"]
 
@@ -77,7 +77,7 @@ def test_a_digest_at_a_turn_is_that_of_the_session_as_it_ended_then(home: Home, 
 
 
 @pytest.mark.parametrize("tokens", [0, 49])
-def test_with_too_small_a_budget_there_is_no_text(home: Home, tokens: int) -> None:
+def test_budget_below_the_minimum_gives_no_text(home: Home, tokens: int) -> None:
     told = digest_of(home, "--tokens", str(tokens))
 
     assert told == {"text": "", "tokens": 0, "budget": tokens, "lines": [], "left": {}}
@@ -86,7 +86,7 @@ def test_with_too_small_a_budget_there_is_no_text(home: Home, tokens: int) -> No
     assert f"needs a budget of 50 tokens or more; this one is {tokens}".encode() in done.stderr
 
 
-def test_from_the_smallest_budget_on_the_status_stands(home: Home) -> None:
+def test_smallest_budget_gives_the_status(home: Home) -> None:
     told = digest_of(home, "--tokens", "50")
 
     assert told["text"].startswith("[SESSION_DIGEST v1]\n\n[STATUS]\n- last turn: answered asks\n")
@@ -96,7 +96,7 @@ def test_from_the_smallest_budget_on_the_status_stands(home: Home) -> None:
 
 
 @pytest.mark.parametrize("tokens", [-1, 32_001])
-def test_a_budget_outside_its_bounds_is_refused(home: Home, tokens: int) -> None:
+def test_budget_outside_its_bounds_is_refused(home: Home, tokens: int) -> None:
     error = home.refused("digest", SESSION, f"--tokens={tokens}")
 
     assert error["code"] == "limit_exceeded"
@@ -107,7 +107,7 @@ def test_a_budget_outside_its_bounds_is_refused(home: Home, tokens: int) -> None
     ("window", "setting", "budget"),
     [(258_400, 8000, 8000), (64_000, 8000, 4000), (64_000, 100, 100), (1600, 8000, 300)],
 )
-def test_without_a_number_the_budget_is_the_setting_within_a_sixteenth_of_the_window(
+def test_default_budget_is_the_setting_within_a_sixteenth_of_the_window(
     home: Home, window: int, setting: int, budget: int
 ) -> None:
     home.config(f"digestTokens = {setting}\n")
@@ -126,7 +126,7 @@ def test_digests_can_be_switched_off(home: Home) -> None:
 # --- recall --------------------------------------------------------------------------------------
 
 
-def test_each_anchor_of_a_digest_leads_to_the_record_that_it_quotes(home: Home) -> None:
+def test_each_anchor_of_a_digest_leads_to_its_quoted_record(home: Home) -> None:
     told = digest_of(home)
     anchored = [line for line in told["lines"] if line["ref"] is not None]
 
@@ -160,14 +160,14 @@ def test_each_anchor_of_a_digest_leads_to_the_record_that_it_quotes(home: Home) 
         (" #3 ", "user", "Mend the sesame."),
     ],
 )
-def test_a_record_is_named_by_number_turn_or_id(home: Home, ref: str, kind: str, text: str) -> None:
+def test_record_is_named_by_number_turn_or_id(home: Home, ref: str, kind: str, text: str) -> None:
     record = recalled(home, ref)
 
     assert (record["ref"], record["sessionId"], record["kind"]) == (ref, SESSION, kind)
     assert text in record["text"]
 
 
-def test_a_turn_is_recalled_with_all_that_was_said_and_done_in_it(home: Home) -> None:
+def test_turn_is_recalled_with_all_its_records(home: Home) -> None:
     text = recalled(home, "t2")["text"]
 
     assert text.index("Now run the tests.") < text.index("1 failed") < text.index("Shall I mend")
@@ -175,9 +175,7 @@ def test_a_turn_is_recalled_with_all_that_was_said_and_done_in_it(home: Home) ->
 
 
 @pytest.mark.parametrize("ref", ["#0", "#1", "#999999", "t3", "t0", "other-call", "x" * 300, "#"])
-def test_what_is_no_record_that_can_be_recalled_is_an_unknown_reference(
-    home: Home, ref: str
-) -> None:
+def test_reference_that_cannot_be_recalled_is_unknown(home: Home, ref: str) -> None:
     # `#0` is the head of the file, `#1` the begin of a task.
     other = r.turn(r.user("Elsewhere."), r.shell("cat x", "other-words", call="other-call"))
     home.put(r.rollout(r.session(thread=thread(2)), *[MEND] * 9, other), 2)
@@ -188,7 +186,7 @@ def test_what_is_no_record_that_can_be_recalled_is_an_unknown_reference(
     assert error["facts"] == {"sessionId": SESSION, "ref": ref[:200]}
 
 
-def test_another_sessions_anchor_is_unknown(home: Home) -> None:
+def test_anchor_of_another_session_is_unknown(home: Home) -> None:
     other = r.turn(r.user("Elsewhere."), r.shell("cat x", "other-words", call="other-call"))
     home.put(r.rollout(r.session(thread=thread(2)), *[MEND] * 9, other), 2)
     anchor = digest_of(home, session=thread(2))["lines"][-1]["ref"]
@@ -199,7 +197,7 @@ def test_another_sessions_anchor_is_unknown(home: Home) -> None:
     assert home.json("recall", SESSION, "--query", "other-words") == []
 
 
-def test_a_long_record_comes_in_parts_that_make_the_whole(home: Home) -> None:
+def test_long_record_is_returned_in_parts_that_make_the_whole(home: Home) -> None:
     printed = "".join(f"{number} größer 🙂\n" for number in range(1500))
     home.put(r.rollout(r.session(), r.turn(r.user("Look."), r.shell("cat big", printed))))
     (hit, *_) = home.json("recall", SESSION, "--query", "1499 größer")
@@ -214,7 +212,7 @@ def test_a_long_record_comes_in_parts_that_make_the_whole(home: Home) -> None:
     assert printed.strip() in whole
 
 
-def test_the_terminal_shows_a_record_with_where_it_stands(home: Home) -> None:
+def test_terminal_shows_a_record_with_its_place(home: Home) -> None:
     *head, empty = (
         lines := home.here("recall", SESSION, "--ref", "t1").stdout.decode().splitlines()
     )[:3]
@@ -229,7 +227,7 @@ def test_the_terminal_shows_a_record_with_where_it_stands(home: Home) -> None:
     assert "\n".join(text) == record["text"].rstrip("\n")
 
 
-def test_lines_are_found_the_newest_first_and_without_case_unless_a_capital_is_asked_for(
+def test_lines_are_found_newest_first_and_case_counts_only_with_a_capital(
     home: Home,
 ) -> None:
     found = home.json("recall", SESSION, "--query", "mend")
@@ -251,11 +249,11 @@ def test_lines_are_found_the_newest_first_and_without_case_unless_a_capital_is_a
 
 
 @pytest.mark.parametrize("options", [[], ["--ref", "t1", "--query", "x"], ["--query", ""]])
-def test_a_reference_or_a_text_is_asked_for_and_not_both(home: Home, options: list[str]) -> None:
+def test_reference_and_text_exclude_each_other(home: Home, options: list[str]) -> None:
     assert home.here("recall", SESSION, *options).returncode == 2
 
 
-def test_what_was_looked_up_before_is_not_found_again(home: Home) -> None:
+def test_earlier_lookups_are_not_found_again(home: Home) -> None:
     look = r.call("memory_recall", {"query": "known_word"}, "m1")
     found = r.output("m1", "#6 output: return word == known_word")
     before = home.json("recall", SESSION, "--query", "known_word")
@@ -266,7 +264,7 @@ def test_what_was_looked_up_before_is_not_found_again(home: Home) -> None:
     assert "known_word" in recalled(home, "m1")["text"]
 
 
-def test_secrets_are_redacted_and_cannot_be_asked_for(home: Home) -> None:
+def test_secrets_are_redacted_and_cannot_be_searched(home: Home) -> None:
     secret = "sk-proj-" + "a1B2c3D4" * 6
     home.put(r.rollout(r.session(), r.turn(r.user("Look."), r.shell("cat x", f"key {secret}"))))
 
@@ -284,7 +282,7 @@ SECRETLY = r.turn(
 )
 
 
-def test_files_that_are_never_quoted_stand_neither_in_a_digest_nor_in_what_is_recalled(
+def test_ignored_files_are_in_no_digest_and_cannot_be_recalled(
     home: Home,
 ) -> None:
     home.put(r.rollout(r.session(), SECRETLY))
@@ -301,7 +299,7 @@ def test_files_that_are_never_quoted_stand_neither_in_a_digest_nor_in_what_is_re
         assert home.refused("recall", SESSION, "--ref", ref)["code"] == "unknown_ref"
 
 
-def test_which_files_are_never_quoted_is_a_setting(home: Home) -> None:
+def test_ignored_files_are_a_setting(home: Home) -> None:
     home.put(r.rollout(r.session(), SECRETLY))
     home.config('digestIgnore = ["notes.*"]\n')
 
@@ -313,7 +311,7 @@ def test_which_files_are_never_quoted_is_a_setting(home: Home) -> None:
 # --- the other doors -----------------------------------------------------------------------------
 
 
-def test_the_methods_answer_as_the_commands_do(home: Home) -> None:
+def test_methods_answer_like_the_commands(home: Home) -> None:
     with Peer(home.root, env=home.environment()) as peer:
         peer.start()
         told = peer.call("checkpoints/digest", {"sessionId": SESSION, "turnId": "1", "tokens": 300})
@@ -341,7 +339,7 @@ def tool(home: Home, name: str, arguments: dict[str, Any], session: str = SESSIO
     return result(home, name, arguments, {"threadId": session})
 
 
-def test_a_model_reads_the_digest_beside_the_view_when_it_asks_for_it(home: Home) -> None:
+def test_model_reads_the_digest_beside_the_view_on_request(home: Home) -> None:
     got = tool(home, "memory.read", {"digest": 600})
 
     digest = digest_of(home, "--tokens", "600")["text"]
@@ -354,7 +352,7 @@ def test_a_model_reads_the_digest_beside_the_view_when_it_asks_for_it(home: Home
 
 
 @pytest.mark.parametrize("tokens", [-1, 32_001, 1.5, "600", True, None])
-def test_a_digest_of_no_such_size_is_refused_to_a_model(home: Home, tokens: object) -> None:
+def test_model_cannot_request_a_digest_of_an_invalid_size(home: Home, tokens: object) -> None:
     got = tool(home, "memory.read", {"digest": tokens})
 
     assert got["isError"]
@@ -362,7 +360,7 @@ def test_a_digest_of_no_such_size_is_refused_to_a_model(home: Home, tokens: obje
     assert got["structuredContent"]["code"] == wanted
 
 
-def test_a_model_looks_up_records_and_lines_of_its_session(home: Home) -> None:
+def test_model_looks_up_records_and_lines_of_its_session(home: Home) -> None:
     record = recalled(home, "t1")
     got = tool(home, "memory.recall", {"ref": "t1"})
     part = tool(home, "memory.recall", {"ref": "t1", "offset": 5})
@@ -398,16 +396,14 @@ def test_a_model_looks_up_records_and_lines_of_its_session(home: Home) -> None:
         {"ref": "t1", "sessionId": SESSION},
     ],
 )
-def test_arguments_that_do_not_fit_are_refused_to_a_model(
-    home: Home, arguments: dict[str, Any]
-) -> None:
+def test_invalid_arguments_of_a_model_are_refused(home: Home, arguments: dict[str, Any]) -> None:
     got = tool(home, "memory.recall", arguments)
 
     assert got["isError"]
     assert got["structuredContent"]["code"] == "invalid_payload"
 
 
-def test_turns_that_were_taken_back_are_recalled_on_the_command_line_alone(home: Home) -> None:
+def test_rolled_back_turns_are_recalled_only_on_the_command_line(home: Home) -> None:
     home.put(r.rollout(r.session("legacy"), MEND, TRY, r.rollback(1)))
     (hit,) = home.json("recall", SESSION, "--query", "Shall I mend")
 
@@ -455,7 +451,7 @@ def handed_over(home: Home, session: str) -> str:
     return "".join(text.partition("[SESSION_DIGEST v1]")[1:])
 
 
-def test_the_digest_of_the_replacement_stands_in_for_a_source_that_is_gone(home: Home) -> None:
+def test_digest_of_the_replacement_substitutes_a_missing_source(home: Home) -> None:
     path = home.put(r.rollout(r.session(), MEND, TRY, r.turn(r.user("Look."), r.assistant(LONG))))
     made = compacted(home, SESSION)
     handed = {line for line in handed_over(home, made).split("\n") if line.startswith("- ")}
@@ -474,7 +470,7 @@ def test_the_digest_of_the_replacement_stands_in_for_a_source_that_is_gone(home:
     assert bodies & {line.partition("#")[2] for line in handed_over(home, again).split("\n")}
 
 
-def test_what_stood_in_a_digest_stands_in_those_of_later_sessions_under_its_anchor(
+def test_quoted_line_appears_in_later_digests_under_its_anchor(
     home: Home,
 ) -> None:
     home.put(r.rollout(r.session(), MEND, TRY, r.turn(r.user("Look."), r.assistant(LONG))))
@@ -516,7 +512,7 @@ def test_what_stood_in_a_digest_stands_in_those_of_later_sessions_under_its_anch
     ]
 
 
-def test_a_source_does_not_know_what_was_said_behind_its_end(home: Home) -> None:
+def test_source_ends_at_the_cut_of_its_successor(home: Home) -> None:
     home.put(r.rollout(r.session(), MEND, r.turn(r.user("Look."), r.assistant(LONG))))
     made = compacted(home, SESSION)
     go_on(home.path(), SESSION, TRY)
@@ -527,7 +523,7 @@ def test_a_source_does_not_know_what_was_said_behind_its_end(home: Home) -> None
     assert hit["sessionId"] == SESSION
 
 
-def test_a_hard_restore_goes_on_from_its_source_up_to_the_marker(home: Home) -> None:
+def test_hard_restore_continues_its_source_up_to_the_marker(home: Home) -> None:
     marker = home.json("mark", SESSION, "--label", "mended", "--turn", "1")["checkpointId"]
     then = digest_of(home, "--at", "1")
     made = home.json("restore", SESSION, marker, "--mode", "hard")["sessionId"]
@@ -586,7 +582,7 @@ def busy(total: int, window: int = 258_400) -> bytes:
         (1_000, 258_400, 8000, 300),
     ],
 )
-def test_the_digest_of_a_replacement_takes_a_sixteenth_of_the_window_and_a_quarter_of_before(
+def test_replacement_digest_takes_a_sixteenth_of_the_window_and_a_quarter_of_the_old(
     home: Home, total: int, window: int, setting: int, budget: int
 ) -> None:
     home.config(f"digestTokens = {setting}\n")
@@ -599,7 +595,7 @@ def test_the_digest_of_a_replacement_takes_a_sixteenth_of_the_window_and_a_quart
     assert report["tokensAfter"] <= report["bound"]
 
 
-def test_a_number_is_the_budget_whatever_the_window_and_the_settings_say(home: Home) -> None:
+def test_number_overrides_window_and_settings_as_the_budget(home: Home) -> None:
     home.config("digestTokens = 0\n")
     home.put(busy(2_000, 30_000))
 
@@ -611,9 +607,7 @@ def test_a_number_is_the_budget_whatever_the_window_and_the_settings_say(home: H
 @pytest.mark.parametrize(
     ("settings", "options"), [("digestTokens = 0\n", []), ("", ["--digest-tokens", "0"])]
 )
-def test_without_a_budget_the_view_stands_alone(
-    home: Home, settings: str, options: list[str]
-) -> None:
+def test_without_a_budget_the_view_is_alone(home: Home, settings: str, options: list[str]) -> None:
     home.config(settings)
     home.put(busy(200_000))
 
@@ -623,7 +617,7 @@ def test_without_a_budget_the_view_stands_alone(
     assert text == bundle(view)
 
 
-def test_a_budget_outside_its_bounds_compacts_nothing(home: Home) -> None:
+def test_budget_outside_its_bounds_compacts_nothing(home: Home) -> None:
     home.put(busy(200_000))
 
     error = home.refused("compact", SESSION, "--digest-tokens", "32001")
@@ -632,7 +626,7 @@ def test_a_budget_outside_its_bounds_compacts_nothing(home: Home) -> None:
     assert len(home.json("sessions")) == 1
 
 
-def test_the_messages_beside_a_digest_are_not_quoted_again(home: Home) -> None:
+def test_messages_beside_a_digest_are_not_quoted_again(home: Home) -> None:
     home.put(busy(200_000))
 
     text, _ = replacement(home)
@@ -642,7 +636,7 @@ def test_the_messages_beside_a_digest_are_not_quoted_again(home: Home) -> None:
     assert "[REQUESTS]" not in digest_in(text)
 
 
-def test_a_preview_has_the_parts_of_what_would_be_installed_for_each_budget(home: Home) -> None:
+def test_preview_has_the_parts_for_each_budget(home: Home) -> None:
     home.put(busy(200_000))
     with Peer(home.root) as peer:
         peer.start()
@@ -675,7 +669,7 @@ def test_a_preview_has_the_parts_of_what_would_be_installed_for_each_budget(home
     assert (done["replacement"], done["contents"]) == (small["replacement"], None)
 
 
-def test_a_preview_of_the_same_session_knows_notes_and_pins_that_came_since(home: Home) -> None:
+def test_second_preview_includes_new_notes_and_pins(home: Home) -> None:
     home.put(busy(200_000))
     with Peer(home.root) as peer:
         peer.start()
@@ -695,7 +689,7 @@ def test_a_preview_of_the_same_session_knows_notes_and_pins_that_came_since(home
 # --- files that are elsewhere, or gone ---------------------------------------------------------
 
 
-def test_the_digest_of_a_file_outside_the_home_goes_back_to_the_base_beside_it(
+def test_digest_of_a_file_outside_the_home_includes_the_base_beside_it(
     home: Home, tmp_path: Path
 ) -> None:
     base = r.rollout(r.session(thread=thread(2)), r.turn(r.user("The sesame is in the cave.")))
@@ -711,7 +705,7 @@ def test_the_digest_of_a_file_outside_the_home_goes_back_to_the_base_beside_it(
     assert "The sesame is in the cave." in recalled(home, "t1", session=str(there))["text"]
 
 
-def test_a_session_file_that_has_gone_is_refused_and_not_a_defect(home: Home) -> None:
+def test_missing_session_file_is_a_refusal_and_not_an_internal_error(home: Home) -> None:
     with home.house() as house:
         house.sessions.refresh()
         home.path(1).unlink()
@@ -726,7 +720,7 @@ def test_a_session_file_that_has_gone_is_refused_and_not_a_defect(home: Home) ->
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_a_session_that_is_followed_has_the_digest_of_one_that_is_read_whole(
+def test_followed_session_has_the_digest_of_a_full_reading(
     home: Home, form: r.Form, tmp_path: Path
 ) -> None:
     end = r.turn(r.user("Take it back."), r.assistant("Done."))

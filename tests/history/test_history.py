@@ -31,7 +31,7 @@ def said(items: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def test_history_prints_what_codex_would_send(home: Home):
+def test_history_prints_the_items_that_codex_would_send(home: Home):
     home.put(rollout(session(), turn(user("fix it"), shell("make", "ok"), tokens(9_000))))
 
     found = home.json("history", thread(1))
@@ -49,7 +49,7 @@ def test_history_prints_what_codex_would_send(home: Home):
     assert items[1]["call_id"] == "c1"
 
 
-def test_windows_prints_a_row_for_each(home: Home):
+def test_windows_prints_a_row_each(home: Home):
     home.put(rollout(session(), turn(user("a")), compacted("m", [KEPT]), turn(user("b"))))
 
     first, second = home.json("windows", thread(1))
@@ -80,7 +80,7 @@ def test_windows_prints_a_row_for_each(home: Home):
     ids=["nothing was reported", "more than fits", "a report"],
 )
 @pytest.mark.parametrize("into", ["new", "in-place"])
-def test_a_window_of_ours_was_as_full_before_as_its_compaction_says(
+def test_size_before_a_window_of_ours_is_the_compactions_figure(
     home: Home, into: str, told: int | None, before: tuple[str, int]
 ):
     said = () if told is None else (tokens(told),)
@@ -94,7 +94,7 @@ def test_a_window_of_ours_was_as_full_before_as_its_compaction_says(
     assert newest["tokensAfter"] == done["tokensAfter"]
 
 
-def test_for_people_items_are_cut_escaped_and_without_secrets(home: Home):
+def test_items_are_cut_escaped_and_redacted_for_people(home: Home):
     told = f"use {SECRET}\x1b[31m now " + "and on " * 100
     home.put(rollout(session(), turn(user(told), shell("make")), compacted("m"), tokens(70)))
 
@@ -113,7 +113,7 @@ def test_for_people_items_are_cut_escaped_and_without_secrets(home: Home):
     assert home.json("history", thread(1))["items"][0]["content"][0]["text"] == told
 
 
-def test_for_people_a_window_is_a_line(home: Home):
+def test_window_is_one_line_for_people(home: Home):
     home.put(rollout(session(), turn(user("a"), shell("ls"), tokens(800), compacted("m"))))
 
     head, first, second = home.run("windows", thread(1)).stdout.decode().splitlines()
@@ -123,7 +123,7 @@ def test_for_people_a_window_is_a_line(home: Home):
     assert second.split()[2:] == ["during", "a", "turn", "Codex", "800", "→", "-", "-"]
 
 
-def test_a_fork_and_a_revert_begin_with_their_base(home: Home):
+def test_fork_and_revert_begin_with_their_base(home: Home):
     home.put(rollout(session(), turn(user("a")), compacted("m", [KEPT]), turn(user("no"))))
     at = based_on(thread(1), 6, 0)
     home.put(rollout(session(thread=thread(2), history_base=at), turn(user("b"))), 2)
@@ -146,7 +146,7 @@ def test_a_fork_and_a_revert_begin_with_their_base(home: Home):
         assert refusal(lambda: told(1)).code == "unreadable_source"
 
 
-def test_the_ids_of_the_windows_are_printed_as_codex_tells_them(home: Home):
+def test_window_ids_are_printed_as_codex_names_them(home: Home):
     first, second = (f"01a1f865-0000-7000-9000-{number:012d}" for number in (1, 2))
     window = {"first_window_id": first, "previous_window_id": first, "window_id": second}
     told = {"message": "", "replacement_history": [KEPT], "window_number": 1, **window}

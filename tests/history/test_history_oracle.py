@@ -46,7 +46,7 @@ def expected(home: str, sent: list[Item]) -> list[Item]:
 
 @pytest.mark.skipif(not HOMES, reason="CODEX_ROLLOUTS names no folder of sessions")
 @pytest.mark.parametrize("oracle", HOMES, ids=lambda path: path.parent.name)
-def test_the_history_of_a_real_session_is_what_codex_sent(oracle: Path, tmp_path: Path):
+def test_history_of_a_real_session_equals_codexs_request(oracle: Path, tmp_path: Path):
     told = json.loads(oracle.read_bytes())
     if told.get("input") is None:
         pytest.skip("Codex does not resume this one (archived)")

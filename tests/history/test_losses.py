@@ -55,7 +55,7 @@ def found(home: Home, session_id: str = thread(1)) -> tuple[Loss, ...]:
         return losses_of(house.sessions, session_id)
 
 
-def test_a_loss_has_each_key_of_the_protocol_and_stands_under_its_window(home: Home):
+def test_loss_has_each_key_of_the_protocol_and_belongs_to_its_window(home: Home):
     home.put(r.rollout(r.session(), r.turn(*LOGIN, SUMMARY, AGAIN), r.turn(r.user("b"), SUMMARY)))
 
     items = home.json("losses", thread(1))
@@ -99,7 +99,7 @@ def test_a_loss_has_each_key_of_the_protocol_and_stands_under_its_window(home: H
     assert answer == {"items": items, "nextCursor": None}
 
 
-def test_for_people_a_compaction_is_a_paragraph(home: Home):
+def test_compaction_is_a_paragraph_for_people(home: Home):
     home.put(r.rollout(r.session(), r.turn(*LOGIN, SUMMARY, AGAIN)))
 
     lines = home.run("losses", thread(1)).stdout.decode().splitlines()
@@ -120,7 +120,7 @@ def test_for_people_a_compaction_is_a_paragraph(home: Home):
     ]
 
 
-def test_for_people_a_file_that_was_not_read_before_is_no_loss(home: Home):
+def test_file_that_was_not_read_before_is_not_shown_as_a_loss(home: Home):
     home.put(r.rollout(r.session(), r.turn(r.user("x"), SUMMARY, AGAIN)))
 
     lines = home.run("losses", thread(1)).stdout.decode().splitlines()
@@ -128,7 +128,7 @@ def test_for_people_a_file_that_was_not_read_before_is_no_loss(home: Home):
     assert lines[-1] == "  Read since then  1 read, none of an unchanged file"
 
 
-def test_for_people_it_says_what_nobody_can_tell_and_what_was_read_again(home: Home):
+def test_text_shows_unknown_losses_and_rereads(home: Home):
     sealed = r.compacted("", [{"type": "compaction", "encrypted_content": "gAAA"}])
     other = r.shell("cat b.py", "x", reads=["b.py"])
     changed = [r.patch(update=f"f{number}") for number in range(66)]
@@ -155,7 +155,7 @@ def test_for_people_it_says_what_nobody_can_tell_and_what_was_read_again(home: H
     ]
 
 
-def test_what_nobody_can_tell_is_not_counted_as_kept(home: Home):
+def test_unknown_losses_are_not_counted_as_kept(home: Home):
     said = user_message(["Fix the login, and mind auth.py"])
     sealed = r.compacted("", [said, {"type": "compaction", "encrypted_content": "gAAA"}])
     home.put(r.rollout(r.session(), r.turn(*LOGIN, sealed)))
@@ -167,7 +167,7 @@ def test_what_nobody_can_tell_is_not_counted_as_kept(home: Home):
     assert loss["totals"] == {"lost": 0, "kept": 2, "unknown": 2}
 
 
-def test_a_replacement_too_long_to_search_says_so(home: Home, monkeypatch: pytest.MonkeyPatch):
+def test_replacement_over_the_search_limit_says_so(home: Home, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(loss_report, "SEARCHED", 10)
     home.put(r.rollout(r.session(), r.turn(*LOGIN, SUMMARY)))
 
@@ -176,7 +176,7 @@ def test_a_replacement_too_long_to_search_says_so(home: Home, monkeypatch: pytes
     assert "  4 unknown: the replacement is too long to search all of it." in lines
 
 
-def test_for_people_there_may_be_nothing_to_say(home: Home):
+def test_text_without_losses_says_so(home: Home):
     home.put(r.rollout(r.session(), r.turn(r.user("a"))))
     home.put(r.rollout(r.session(thread=thread(2)), r.compacted("m", [])), 2)
 
@@ -195,7 +195,7 @@ def test_for_people_there_may_be_nothing_to_say(home: Home):
     ]
 
 
-def test_a_fork_knows_what_its_base_did(home: Home):
+def test_fork_includes_the_work_of_its_base(home: Home):
     home.put(r.rollout(r.session(thread=thread(1)), r.turn(*LOGIN)))
     head = r.session(thread=thread(2), history_base=r.based_on(thread(1), 17, 0))
     home.put(r.rollout(head, r.turn(r.user("b"), SUMMARY, AGAIN)), 2)
@@ -207,7 +207,7 @@ def test_a_fork_knows_what_its_base_did(home: Home):
     assert read_again(loss) == (1, 1, 18)
 
 
-def test_what_a_session_remembers_is_part_of_it(home: Home):
+def test_notes_are_part_of_losses(home: Home):
     home.put(LOST)
     home.remember([fact("f", seq=5, turn="t1")])
 
@@ -216,7 +216,7 @@ def test_what_a_session_remembers_is_part_of_it(home: Home):
     assert gone(loss)["task Fix the login"] is False
 
 
-def test_a_session_that_vanished_is_refused(home: Home):
+def test_missing_session_is_refused(home: Home):
     path = home.put(LOST)
 
     with home.house() as house:
@@ -266,7 +266,7 @@ def go_on(home: Home, session_id: str, *steps: r.Step) -> None:
 
 
 @pytest.mark.parametrize("into", ["new", "in-place"])
-def test_a_compaction_of_ours_keeps_what_counts(home: Home, into: str):
+def test_our_compaction_keeps_the_important_items(home: Home, into: str):
     (loss,) = home.json("losses", compact(home, "--into", into))
 
     assert (loss["strategy"], loss["trigger"]) == ("checkpoint", "manual")
@@ -280,7 +280,7 @@ TOUCHED = r.several(*LOGIN, *(r.patch(update=f"lib/f{number}.py") for number in 
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_a_compaction_is_accounted_for_alike_wherever_it_goes(tmp_path: Path, form: Any):  # noqa: ANN401 - a form
+def test_compaction_reports_the_same_losses_at_either_placement(tmp_path: Path, form: Any):  # noqa: ANN401 - a form
     told: list[Any] = []
     for into in ("new", "in-place"):
         home = Home(tmp_path / into)
@@ -295,7 +295,7 @@ def test_a_compaction_is_accounted_for_alike_wherever_it_goes(tmp_path: Path, fo
     assert {"lib/f0.py", "lib/f1.py"} <= set(lost)
 
 
-def test_one_compaction_after_another_is_accounted_for_alike_wherever_they_go(tmp_path: Path):
+def test_consecutive_compactions_report_the_same_losses_at_either_placement(tmp_path: Path):
     told: list[Any] = []
     later = r.turn(
         r.user("go on"), AGAIN, r.patch(update="auth.py"), r.patch(add="b.py"), name="later"
@@ -317,7 +317,7 @@ def test_one_compaction_after_another_is_accounted_for_alike_wherever_they_go(tm
     assert new["bytes"] == in_place["bytes"]
 
 
-def test_what_the_source_did_after_the_compaction_is_none_of_its_losses(home: Home):
+def test_later_work_of_the_source_is_not_a_loss(home: Home):
     session_id = compact(home)
     before = home.json("losses", session_id)
 
@@ -331,7 +331,7 @@ def test_what_the_source_did_after_the_compaction_is_none_of_its_losses(home: Ho
 
 
 @pytest.mark.parametrize("words", ["I looked at it.", "I looked at it. " * 9_000])
-def test_a_last_line_without_its_end_belongs_to_what_was_replaced(home: Home, words: str):
+def test_last_line_without_a_newline_belongs_to_the_replaced_part(home: Home, words: str):
     whole = r.rollout(
         r.session(), r.turn(*LOGIN, r.tokens(9_000), r.assistant(words)), r.user(words)
     )
@@ -359,9 +359,7 @@ def forbid(path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [Path.unlink, cut, rewrite, forbid])
-def test_of_a_source_that_is_no_longer_what_it_was_only_the_seed_is_told(
-    home: Home, change: Callable[[Path], None]
-):
+def test_changed_source_gives_only_the_initial_state(home: Home, change: Callable[[Path], None]):
     session_id = compact(home)
 
     change(home.path())
@@ -370,7 +368,7 @@ def test_of_a_source_that_is_no_longer_what_it_was_only_the_seed_is_told(
     assert gone(loss) == {"task Fix the login": False, "step Write the test": False}
 
 
-def test_of_sources_that_are_gone_the_nearest_is_still_read(home: Home):
+def test_nearest_available_source_is_read(home: Home):
     first = compact(home)
     go_on(home, first, r.turn(r.user("go on"), r.patch(add="b.py")))
     second = compact(home, "--force", source=first)
@@ -381,7 +379,7 @@ def test_of_sources_that_are_gone_the_nearest_is_still_read(home: Home):
     assert known(loss) == ["b.py"]
 
 
-def test_a_fork_of_a_session_of_ours_knows_what_that_replaced(home: Home):
+def test_fork_of_our_session_includes_its_replaced_part(home: Home):
     made = compact(home)
     (path,) = home.root.rglob(f"*{made}.jsonl")
     last = json.loads(path.read_bytes().splitlines()[-1])["ordinal"]
@@ -406,7 +404,7 @@ class Counted(Progress):
         self.read += size
 
 
-def test_a_source_is_read_once_and_no_further_than_the_compaction_did(home: Home):
+def test_source_is_read_once_up_to_the_compaction(home: Home):
     source = home.put(long_work(*LOGIN, *[r.assistant("I looked at it. " * 9_000)] * 4))
     size = source.stat().st_size
     session_id = compact(home)
@@ -422,7 +420,7 @@ def test_a_source_is_read_once_and_no_further_than_the_compaction_did(home: Home
     assert progress.read == size + made.stat().st_size
 
 
-def test_a_window_has_the_strategy_of_our_own_record(home: Home):
+def test_window_has_the_strategy_of_our_record(home: Home):
     compact(home, "--into", "in-place", "--placement", "pre_turn")
     path = home.state / "sessions" / thread(1) / "compactions.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"strategy":"checkpoint"', b'"strategy":"codex"'))
@@ -434,7 +432,7 @@ def test_a_window_has_the_strategy_of_our_own_record(home: Home):
         assert (each["strategy"], each["trigger"]) == ("codex", "pre_turn")
 
 
-def test_records_that_cannot_be_read_leave_what_the_file_tells(home: Home):
+def test_unreadable_records_leave_the_facts_of_the_file(home: Home):
     home.put(LOST)
     (home.state / "sessions" / thread(1) / "compactions.jsonl").mkdir(parents=True)
 
@@ -449,7 +447,7 @@ def test_records_that_cannot_be_read_leave_what_the_file_tells(home: Home):
 
 @pytest.mark.skipif(not HOMES, reason="CODEX_ROLLOUTS names no folder of sessions")
 @pytest.mark.parametrize("folder", HOMES, ids=lambda path: path.parent.name)
-def test_a_real_session_has_a_loss_for_each_window(folder: Path, tmp_path: Path):
+def test_real_session_has_a_loss_for_each_window(folder: Path, tmp_path: Path):
     house = assembly.assemble(Places(str(folder.parent), str(tmp_path / "state")))
     try:
         house.sessions.refresh()

@@ -26,7 +26,7 @@ WORK = (
 DATA = r.rollout(r.session(), *WORK)
 
 
-def test_a_timeline_has_each_key_of_the_protocol(home: Home):
+def test_timeline_has_each_key_of_the_protocol(home: Home):
     home.put(DATA)
 
     found = home.json("timeline", thread(1))
@@ -42,7 +42,7 @@ def test_a_timeline_has_each_key_of_the_protocol(home: Home):
     assert found["merged"] == 1
 
 
-def test_the_most_in_use_counts_what_was_in_use_before_a_compaction_in_the_same_turn(home: Home):
+def test_peak_counts_the_tokens_before_a_compaction_in_the_same_turn(home: Home):
     steps = r.turn(r.user("Go on"), r.shell("ls"), r.tokens(200_000), SUMMARY, r.tokens(9_000))
     home.put(r.rollout(r.session(), *WORK[:1], steps))
 
@@ -59,7 +59,7 @@ def test_the_most_in_use_counts_what_was_in_use_before_a_compaction_in_the_same_
     ]
 
 
-def test_the_lines_name_requests_labels_and_titles_instead_of_ids(home: Home):
+def test_lines_name_requests_labels_and_titles_instead_of_ids(home: Home):
     home.put(r.rollout(r.session(), *WORK, r.turn(r.user("Stop it"), r.aborted())))
     marker = home.json("mark", thread(1), "--turn", "1", "--label", "before it")["checkpointId"]
     branch = home.json("restore", thread(1), marker, "--mode", "soft")["sessionId"]
@@ -75,7 +75,7 @@ def test_the_lines_name_requests_labels_and_titles_instead_of_ids(home: Home):
     assert branch not in text
 
 
-def test_markers_and_branches_stand_at_their_turn(home: Home):
+def test_markers_and_branches_appear_at_their_turn(home: Home):
     home.put(DATA)
     marker = home.json("mark", thread(1), "--turn", "1", "--label", "before")
     branch = home.json("restore", thread(1), marker["checkpointId"], "--mode", "soft")
@@ -88,7 +88,7 @@ def test_markers_and_branches_stand_at_their_turn(home: Home):
     ]
 
 
-def test_beyond_400_turns_rows_stand_for_several_and_it_is_said(home: Home):
+def test_beyond_400_turns_rows_are_merged_and_this_is_reported(home: Home):
     home.put(r.rollout(r.session(), *(r.turn(r.user(f"{n}")) for n in range(900))))
 
     found = home.json("timeline", thread(1))
@@ -100,7 +100,7 @@ def test_beyond_400_turns_rows_stand_for_several_and_it_is_said(home: Home):
     assert any(line.strip().startswith("898-900") for line in lines)
 
 
-def test_the_lines_have_a_bar_for_each_turn_and_name_what_happened_between(home: Home):
+def test_lines_have_a_bar_for_each_turn_and_the_events_between(home: Home):
     home.put(DATA)
 
     lines = home.here("timeline", thread(1)).stdout.decode().split("\n")
@@ -113,7 +113,7 @@ def test_the_lines_have_a_bar_for_each_turn_and_name_what_happened_between(home:
     assert where[1] == where[0] + 1
 
 
-def test_a_full_bar_is_the_window(home: Home):
+def test_full_bar_is_the_window(home: Home):
     home.put(r.rollout(r.session(), r.turn(r.user("Fix it"), r.tokens(25_840))))
 
     assert home.here("timeline", thread(1)).stdout.decode().startswith("▁")
@@ -139,7 +139,7 @@ def anew(home: Home) -> SessionTimeline:
     return told(home)
 
 
-def test_a_session_that_grows_is_only_read_on(home: Home, monkeypatch: pytest.MonkeyPatch):
+def test_growing_session_is_read_incrementally(home: Home, monkeypatch: pytest.MonkeyPatch):
     path = home.put(DATA)
     with home.house() as house:
         before = timeline(house.sessions, thread(1))
@@ -164,7 +164,7 @@ def large(home: Home) -> Path:
     return path
 
 
-def test_another_process_only_reads_what_was_added_to_a_large_session(
+def test_another_process_reads_only_new_bytes_of_a_large_session(
     home: Home, large: Path, monkeypatch: pytest.MonkeyPatch
 ):
     added = grow(large)
@@ -178,7 +178,7 @@ def test_another_process_only_reads_what_was_added_to_a_large_session(
     assert found == anew(home)
 
 
-def test_windows_and_lineage_are_read_in_the_timeline_where_that_is_kept(
+def test_windows_and_lineage_come_from_the_cached_timeline(
     home: Home, large: Path, monkeypatch: pytest.MonkeyPatch
 ):
     ids = [thread(1), home.json("compact", thread(1), "--force")["sessionId"], thread(3)]
@@ -228,7 +228,7 @@ def of_another_build(home: Home, _path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [reverted, replaced, written_over, damaged, of_another_build])
-def test_a_kept_timeline_counts_only_for_the_file_that_it_was_made_of(
+def test_cached_timeline_counts_only_for_its_file(
     home: Home, large: Path, change: Callable[[Home, Path], None]
 ):
     change(home, large)
@@ -239,7 +239,7 @@ def test_a_kept_timeline_counts_only_for_the_file_that_it_was_made_of(
     assert found.turns
 
 
-def test_a_timeline_of_a_fork_is_made_anew_when_its_base_has_changed(home: Home):
+def test_timeline_of_a_fork_is_rebuilt_after_its_base_changed(home: Home):
     failed: dict[str, Any] = {"exit_code": 1, "status": "failed"}
     base = r.rollout(r.session(), r.turn(r.user("Build it"), r.shell("make all", "No.", **failed)))
     below = home.put(base)
@@ -281,7 +281,7 @@ def copying_fork(home: Home, turns: int) -> None:
 
 
 @pytest.mark.parametrize("turns", [1, 2, 3])
-def test_a_fork_that_copied_lines_stands_at_the_turn_of_its_cut(home: Home, turns: int):
+def test_fork_with_copied_lines_appears_at_the_turn_of_its_cut(home: Home, turns: int):
     copying_fork(home, turns)
 
     (node,) = (each for each in home.json("lineage", thread(1))["nodes"] if each["link"])
@@ -290,7 +290,7 @@ def test_a_fork_that_copied_lines_stands_at_the_turn_of_its_cut(home: Home, turn
     assert (branch["kind"], branch["turn"], branch["id"]) == ("branch", turns, thread(2))
 
 
-def test_a_branch_whose_cut_is_not_recorded_stands_at_the_turn_of_its_time(home: Home):
+def test_branch_without_a_recorded_cut_appears_at_the_turn_of_its_time(home: Home):
     data = r.rollout(r.session("legacy", thread=thread(1)), *PARENT_TURNS)
     home.put(data, 1)
     _, second, third, *_ = home.json("timeline", thread(1))["turns"]
@@ -318,7 +318,7 @@ def test_copied_turns_have_the_times_of_their_own_session(home: Home):
     assert [turn["startedAt"] for turn in turns[:2]] == [each[0] for each in theirs[:2]]
 
 
-def test_a_fork_of_a_fork_has_the_times_of_the_first_session(home: Home):
+def test_fork_of_a_fork_has_the_times_of_the_first_session(home: Home):
     copying_fork(home, 2)
     middle = home.path(2).read_bytes()
     head = r.rollout(r.session("legacy", thread=thread(3), forked_from_id=thread(2)))

@@ -32,7 +32,7 @@ def read(home: Home, turn: str, offset: int = 0) -> TurnTranscript:
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_a_turn_is_told_in_order_each_record_once(home: Home, form: r.Form):
+def test_turn_lists_each_record_once_in_order(home: Home, form: r.Form):
     home.put(r.rollout(r.session(form), *WORK))
 
     found = read(home, "1")
@@ -46,7 +46,7 @@ def test_a_turn_is_told_in_order_each_record_once(home: Home, form: r.Form):
     assert [each.text for each in read(home, "t2").items] == ["Thanks", "You are welcome."]
 
 
-def test_an_output_has_its_command_and_how_it_ended_and_no_secret(home: Home):
+def test_output_has_its_command_and_outcome_and_no_secret(home: Home):
     home.put(r.rollout(r.session("legacy"), *WORK))
 
     output = next(each for each in read(home, "1").items if each.kind == "output")
@@ -66,7 +66,7 @@ def test_an_output_has_its_command_and_how_it_ended_and_no_secret(home: Home):
     ],
     ids=["applied", "and more printed", "refused", "failed with a code"],
 )
-def test_a_patch_says_whether_it_was_applied_and_its_output_stands_where_it_says_more(
+def test_patch_says_whether_it_was_applied_and_shows_further_output(
     home: Home, answer: str, failed: bool, outputs: list[tuple[str, bool]]
 ):
     patch = r.custom_call("apply_patch", r.patch_text(update="auth.py"), "c1")
@@ -81,7 +81,7 @@ def test_a_patch_says_whether_it_was_applied_and_its_output_stands_where_it_says
     assert found == outputs
 
 
-def test_a_call_says_whether_its_output_follows_in_any_part_of_the_turn(home: Home):
+def test_call_says_whether_its_output_follows_in_any_part_of_the_turn(home: Home):
     said = (r.assistant(f"Step {number}") for number in range(MOST_ITEMS))
     first, last = (r.call("shell", {"command": ["make"]}, name) for name in ("c1", "c2"))
     turn = r.turn(r.user("Go"), first, *said, r.output("c1", "ok"), last)
@@ -98,7 +98,7 @@ def test_a_call_says_whether_its_output_follows_in_any_part_of_the_turn(home: Ho
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_a_plan_is_told_by_its_steps_and_their_state(home: Home, form: r.Form):
+def test_plan_is_shown_by_its_steps_and_their_state(home: Home, form: r.Form):
     steps = [("Find it", "completed"), ("Mend it", "in_progress"), ("Test it", "pending")]
     told = [{"step": step, "status": status} for step, status in steps]
     call = r.call("update_plan", {"explanation": "So far:", "plan": told}, "c1")
@@ -113,7 +113,7 @@ def test_a_plan_is_told_by_its_steps_and_their_state(home: Home, form: r.Form):
     ]
 
 
-def test_a_long_turn_comes_in_parts(home: Home):
+def test_long_turn_is_returned_in_parts(home: Home):
     said = (r.assistant(f"Step {number}") for number in range(MOST_ITEMS + 5))
     home.put(r.rollout(r.session(), r.turn(r.user("Go"), *said)))
 
@@ -126,7 +126,7 @@ def test_a_long_turn_comes_in_parts(home: Home):
     assert rest.items[-1].text == f"Step {MOST_ITEMS + 4}"
 
 
-def test_a_long_output_keeps_both_its_ends_and_any_other_text_its_beginning(home: Home):
+def test_long_output_keeps_both_ends_and_other_text_its_beginning(home: Home):
     lines = "".join(f"line {number}\n" for number in range(1, 2_001))
     work = r.turn(r.user(lines), r.shell("make", lines), r.shell("ls", "short"))
     home.put(r.rollout(r.session(), work))
@@ -139,14 +139,14 @@ def test_a_long_output_keeps_both_its_ends_and_any_other_text_its_beginning(home
     assert (short.text, short.tail, short.total) == ("short", "", 5)
 
 
-def test_a_turn_that_is_not_there_is_refused(home: Home):
+def test_missing_turn_is_refused(home: Home):
     home.put(r.rollout(r.session(), *WORK))
 
     assert refusal(lambda: read(home, "9")).code == "unknown_turn"
     assert refusal(lambda: read(home, "1", -1)).code == "invalid_payload"
 
 
-def test_what_stands_before_a_turn_changes_nothing(home: Home):
+def test_records_before_a_turn_change_nothing(home: Home):
     before = (r.turn(r.user(f"{n}"), r.shell("make", "ok")) for n in range(5))
     home.put(r.rollout(r.session(), *before, *WORK))
 
@@ -155,7 +155,7 @@ def test_what_stands_before_a_turn_changes_nothing(home: Home):
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_a_turn_near_the_end_is_told_as_reading_all_of_the_session_tells_it(
+def test_turn_near_the_end_equals_a_full_reading(
     home: Home, monkeypatch: pytest.MonkeyPatch, form: r.Form
 ):
     data = r.rollout(r.session(form), *WORK, r.turn(r.user("Once more"), name="t3"), *WORK[:1])
