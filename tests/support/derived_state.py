@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -32,6 +32,7 @@ class Beside(Protocol):
 
 
 F = TypeVar("F", bound=Beside)
+T = TypeVar("T")
 
 
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -55,6 +56,14 @@ def read(data: bytes, *, pieces: Sequence[int] = ()) -> Replay:
 def read_on(replay: Replay, data: bytes, pieces: Sequence[int] = ()) -> Replay:
     """Go on with the bytes that follow those a replay has consumed."""
     return replay.with_tail(data[_offered(replay, data, pieces) :])
+
+
+def following(make: Callable[[Replay], T], data: bytes) -> T:
+    """Return a fold that follows the records of a whole file."""
+    replay = Replay()
+    fold = make(replay)
+    replay.close(data[_offered(replay, data, ()) :])
+    return fold
 
 
 def read_with(fold: F, data: bytes, pieces: Sequence[int] = ()) -> F:

@@ -15,6 +15,7 @@ from itertools import islice
 from attrs import frozen
 
 from codex_checkpoints.core.agents.codex.reader import Line, is_whole
+from codex_checkpoints.core.agents.codex.skipping import passing_over
 from codex_checkpoints.core.checkpoint.redaction import one_line
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.digest import recall, search
@@ -209,7 +210,7 @@ class Search:
         if not self._kinds:
             uses = search.FileUses(replay, needle, is_own)
             return lambda: tuple(uses.entries.values())
-        replay.passes_over = search.passing_over(needle.may_hit)
+        replay.passes_over = passing_over(needle.may_hit)
         kinds = self._kinds
         found = recall.Recall(
             replay,

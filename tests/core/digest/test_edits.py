@@ -15,7 +15,7 @@ from codex_checkpoints.core.digest.records import FileHistory
 from codex_checkpoints.core.events import Action
 from codex_checkpoints.core.fields import content_hash
 from codex_checkpoints.core.patches import applied
-from derived_state import read_with
+from derived_state import following
 from generated_rollouts import sessions
 
 V1, V2, V3 = "a = 1\nb = 1\n", "a = 2\nb = 1\n", "a = 2\nb = 3\n"
@@ -32,7 +32,7 @@ UNKNOWN = touch()
 
 
 def edits(*steps: r.Step, form: r.Form) -> dict[str, list[FileTouch]]:
-    return read_with(Edits(Replay()), r.rollout(r.session(form), *steps)).files
+    return following(Edits, r.rollout(r.session(form), *steps)).files
 
 
 # --- what is collected ---------------------------------------------------------------------------
@@ -79,6 +79,30 @@ def test_refused_patch_is_not_a_change():
     assert not edits(r.turn(r.user("Go"), r.patch(update="a.py", done=False)), form="paginated")
 
 
+def test_a_file_that_a_patch_adds_and_then_deletes_is_deleted():
+    files = edits(r.turn(r.user("Go"), r.patch(add="a.py", delete="a.py")), form="paginated")
+
+    assert [each.action for each in files["a.py"]] == ["delete"]
+
+
+def test_a_file_that_the_patch_before_rewrote_can_be_deleted():
+    again = "*** Begin Patch\n*** Delete File: a.py\n*** Add File: a.py\n+x\n*** End Patch"
+    files = edits(
+        r.turn(
+            r.user("Go"),
+            r.custom_call("apply_patch", again, "c9"),
+            r.item("FileChange", id="c9", changes={"a.py": {"type": "add", "content": "x\n"}}),
+            r.shell("rm a.py"),
+        ),
+        form="paginated",
+    )
+
+    assert [(each.action, each.anew) for each in files["a.py"]] == [
+        ("update", True),
+        ("delete", True),
+    ]
+
+
 # --- one account ---------------------------------------------------------------------------------
 
 Account = dict[str, tuple[str, int, int, str | None, str | None]]
@@ -86,7 +110,7 @@ Account = dict[str, tuple[str, int, int, str | None, str | None]]
 
 def by_edits(data: bytes) -> Account:
     """Return what `changes` says of each file that was changed."""
-    files = read_with(Edits(Replay()), data).files
+    files = following(Edits, data).files
     return {uri: told(trail_of(each)) for uri, each in files.items() if any(t.edits for t in each)}
 
 
@@ -207,7 +231,7 @@ def test_changes_and_digest_agree_in_any_session(data: bytes):
 )
 def test_commands_that_may_have_changed_more_files_are_kept(script: str, count: int):
     data = r.rollout(r.session(), r.turn(r.user("Go"), r.shell(script)))
-    found = read_with(Edits(Replay()), data).unnamed
+    found = following(Edits, data).unnamed
 
     assert [each.command for each in found] == [" ".join(script.split())] * count
 
@@ -216,7 +240,7 @@ def test_kept_command_is_one_short_line_without_secrets():
     secret = f"ghp_{'a1B2' * 9}"
     script = f"TOKEN={secret} make install\ntar xf z.tar {'x' * 300}"
     data = r.rollout(r.session(), r.turn(r.user("Go"), r.shell(script)))
-    (found,) = read_with(Edits(Replay()), data).unnamed
+    (found,) = following(Edits, data).unnamed
 
     assert secret not in found.command
     assert "make install tar xf z.tar x" in found.command

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from attrs import frozen
 
 from codex_checkpoints.core.checkpoint.redaction import value
-from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.stream import Stream
 from codex_checkpoints.core.digest.git import commits, folders_put_back, is_in
 from codex_checkpoints.core.digest.outcomes import PatchCounts
 from codex_checkpoints.core.digest.records import FileHistory, RecordPlace
@@ -88,13 +88,13 @@ class UnnamedChange:
 class Edits(Fold):
     """Collects the touches of each file by its uri, in order."""
 
-    def __init__(self, replay: Replay) -> None:
-        """Follow a replay that has read nothing yet."""
-        self.replay = replay
+    def __init__(self, stream: Stream) -> None:
+        """Follow a stream that has taken no record yet."""
+        self._turns = stream.state.turns
         self.files: dict[str, list[FileTouch]] = {}
         self.unnamed: list[UnnamedChange] = []
         self._committed = -1
-        replay.follow(self)
+        stream.follow(self)
 
     def take(self, record: Record) -> None:
         """Record the calls that ended with a record."""
@@ -103,7 +103,7 @@ class Edits(Fold):
                 self._ended(Effects(event), record)
 
     def _ended(self, effects: Effects, record: Record) -> None:
-        turn = self.replay.state.turns.at(effects.ended.turn_id)
+        turn = self._turns.at(effects.ended.turn_id)
         turn_id = None if turn is None else turn.turn_id
         changes = not effects.ended.shortened and bool(effects.edits)
         if effects.may_have_changed_more:

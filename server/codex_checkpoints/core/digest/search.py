@@ -13,8 +13,7 @@ from typing import Final
 
 from attrs import evolve, frozen
 
-from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.digest.calls import CALLS
+from codex_checkpoints.core.checkpoint.stream import Stream
 from codex_checkpoints.core.digest.ignored_files import Ignoring
 from codex_checkpoints.core.digest.recall import MOST_HITS, Entry, RecordKind, shown
 from codex_checkpoints.core.effects import Effects, Touched
@@ -28,45 +27,6 @@ def with_lines(entry: Entry, needle: Needle, ignored: Ignoring) -> Entry | None:
     may = shown(entry, ignored)
     text = "" if may is None else "\n".join(islice(needle.lines(may.text), MOST_HITS))
     return evolve(entry, text=text) if text else None
-
-
-_TURNS = frozenset(
-    {
-        "task_started",
-        "turn_started",
-        "task_complete",
-        "turn_complete",
-        "turn_aborted",
-        "thread_rolled_back",
-        "user_message",
-        "thread_goal_updated",
-        "thread_goal_cleared",
-        "entered_review_mode",
-        "error",
-    }
-)
-"""The events that mark the beginning and end of turns, and the reason."""
-
-_OF_REVIEWS = frozenset({"UserMessage", "EnteredReviewMode"})
-"""The completed items that mark turns."""
-
-
-def passing_over(
-    may_hit: Callable[[bytes], bool],
-) -> Callable[[bytes, str, str | None, str | None], bool]:
-    """Return which lines a reader can skip if it needs only hits, their turns and their calls."""
-
-    def passes_over(raw: bytes, kind: str, tag: str | None, inner: str | None) -> bool:
-        if kind == "response_item":
-            told = tag in CALLS or tag == "agent_message"
-            told = told or (tag == "message" and inner != "assistant")
-        elif kind == "event_msg":
-            told = tag in _TURNS or inner in _OF_REVIEWS
-        else:
-            told = kind != "compacted"
-        return not told and not may_hit(raw)
-
-    return passes_over
 
 
 _SEARCHED: Final[dict[RecordKind, str]] = {
@@ -95,11 +55,11 @@ def _told(touched: Touched) -> str:
 class FileUses(Fold):
     """Collects the reads and changes of a file, one per turn."""
 
-    def __init__(self, replay: Replay, needle: Needle, wanted: Callable[[Record], bool]) -> None:
-        """Follow a replay that has read nothing yet."""
-        self._state, self._needle, self._wanted = replay.state, needle, wanted
+    def __init__(self, stream: Stream, needle: Needle, wanted: Callable[[Record], bool]) -> None:
+        """Follow a stream that has taken no record yet."""
+        self._state, self._needle, self._wanted = stream.state, needle, wanted
         self.entries: dict[tuple[str | None, str], Entry] = {}
-        replay.follow(self)
+        stream.follow(self)
 
     def take(self, record: Record) -> None:
         """Collect the files of the calls that ended with a record."""

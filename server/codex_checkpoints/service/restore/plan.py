@@ -479,8 +479,9 @@ class Planner:
         """Yield the files among the missing ones that later turns found, and did not make."""
         if not gone:
             return
-        edits = Edits(Replay())
-        self.sessions.catalogue.read_with(edits.replay, self.source.row)
+        replay = Replay()
+        edits = Edits(replay)
+        self.sessions.catalogue.read_with(replay, self.source.row)
         for uri in gone:
             first = next((each for each in edits.files.get(uri, ()) if each.seq > seq), None)
             if first is not None and first.found_it:
