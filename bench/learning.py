@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, product
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Final, get_args
 
@@ -38,6 +38,9 @@ from codex_checkpoints.core.digest.scoring import BUCKETS, LineFeatures, Source,
 _ROUNDS: Final = 6
 _DRAWN: Final = 0.5
 """Smoothing: the weight of the common rate, counted in needed rows, in the rate of a source."""
+
+_MOST_SEEN: Final = 3
+"""More occurrences count as so many."""
 
 _SOURCES: Final[tuple[Source, ...]] = get_args(Source)
 
@@ -82,83 +85,99 @@ def _gathered(cut: continuity.Cut) -> DigestSource:
     return gathering.gathered()
 
 
-Place = tuple[bool, Source, int]
-"""Whether a turn is open, a source, and a bucket of how much text follows."""
+Place = tuple[bool, Source, int, int]
+"""Whether a turn is open, a source, a bucket of how much text follows, how often it was seen."""
 
 
 @define(eq=False)
 class Counts:
     """How many lines, or names, there were, and how many of these were needed."""
 
-    all: dict[Place, int] = Factory(lambda: defaultdict[Place, int](int))
-    needed: dict[Place, float] = Factory(lambda: defaultdict[Place, float](float))
+    all: Counter[Place] = Factory(Counter[Place])
+    needed: defaultdict[Place, float] = Factory(lambda: defaultdict[Place, float](float))
 
-    def add(self, row: LineFeatures, *, is_open: bool, needed: float) -> None:
+    def add(self, row: LineFeatures, seen: int, *, is_open: bool, needed: float) -> None:
         """Count one."""
-        self.all[is_open, row.source, row.bucket] += 1
-        self.needed[is_open, row.source, row.bucket] += needed
+        place = is_open, row.source, row.bucket, min(seen, _MOST_SEEN)
+        self.all[place] += 1
+        self.needed[place] += needed
+
+    def take(self, other: Counts) -> None:
+        """Add the counts of other cuts."""
+        self.all.update(other.all)
+        for place, needed in other.needed.items():
+            self.needed[place] += needed
 
     def tables(self) -> tuple[Table, Table]:
-        """Return the table after a turn and that inside one; the falling is the same in both.
+        """Return the table after a turn and that inside one; they differ in the rates alone.
 
         What was seen seldom is drawn to the rate of both together.
         """
-        places = [*product((False, True), _SOURCES, range(BUCKETS))]
         rates, falling = dict.fromkeys(_SOURCES, 1.0), [1.0] * BUCKETS
+        seen = [1.0] * _MOST_SEEN
         for _ in range(_ROUNDS):
-            rates = {source: self._rate(places, source, falling, 0.02, 1) for source in _SOURCES}
-            needed, expected = [0.0] * BUCKETS, [0.0] * BUCKETS
-            for place in places:
-                needed[place[2]] += self.needed[place]
-                expected[place[2]] += self.all[place] * rates[place[1]]
-            falling = _falling(needed, expected)
+            by_rest = {place: falling[place[2]] * seen[place[3] - 1] for place in self.all}
+            rates = {source: self._rate(source, by_rest, 0.02, 1) for source in _SOURCES}
+            by_rest = {place: rates[place[1]] * seen[place[3] - 1] for place in self.all}
+            shares = [self._share(by_rest, 2, bucket) for bucket in range(BUCKETS)]
+            falling = _falling(shares)
+            by_rest = {place: rates[place[1]] * falling[place[2]] for place in self.all}
+            needed = [self._share(by_rest, 3, 1 + times) for times in range(_MOST_SEEN)]
+            seen = [some / every / (needed[0][0] / needed[0][1]) for some, every in needed]
         percents = tuple(round(100 * each) for each in falling)
         found = list[Table]()
         for is_open in (False, True):
-            some = [place for place in places if place[0] == is_open]
+            by_rest = {
+                place: falling[place[2]] * seen[place[3] - 1]
+                for place in self.all
+                if place[0] == is_open
+            }
             own: dict[Source, float] = {
-                source: self._rate(some, source, falling, _DRAWN, _DRAWN / rates[source])
+                source: self._rate(source, by_rest, _DRAWN, _DRAWN / rates[source])
                 for source in _SOURCES
             }
             own["written"] = own["patch"]  # the same, of other tools, and seldom
             per_mille: dict[Source, int] = {each: round(1000 * own[each]) for each in _SOURCES}
-            found.append(Table(per_mille, percents))
+            found.append(Table(per_mille, percents, tuple(round(100 * each) for each in seen)))
         return found[0], found[1]
 
     def _rate(
-        self,
-        places: Iterable[Place],
-        source: Source,
-        falling: Sequence[float],
-        needed: float,
-        every: float,
+        self, source: Source, weights: Mapping[Place, float], needed: float, every: float
     ) -> float:
-        for place in places:
+        for place, weight in weights.items():
             if place[1] == source:
                 needed += self.needed[place]
-                every += self.all[place] * falling[place[2]]
+                every += self.all[place] * weight
         return needed / every
 
+    def _share(self, rates: Mapping[Place, float], at: int, value: int) -> tuple[float, float]:
+        """Return the needed and the expected ones where a part of the place has a value."""
+        places = [place for place in rates if place[at] == value]
+        expected = sum(self.all[place] * rates[place] for place in places)
+        return sum(self.needed[place] for place in places), max(expected, 1e-9)
 
-def _falling(needed: Sequence[float], expected: Sequence[float]) -> list[float]:
+
+def _falling(pairs: Sequence[tuple[float, float]]) -> list[float]:
     """Return the shares as parts of the first one, none larger than the one before."""
     pools = list[tuple[float, float, int]]()
-    for pair in zip(needed, expected, strict=True):
+    for pair in pairs:
         pool = *pair, 1
-        while pools and pools[-1][0] * max(pool[1], 1e-9) <= pool[0] * max(pools[-1][1], 1e-9):
+        while pools and pools[-1][0] * pool[1] <= pool[0] * pools[-1][1]:
             before = pools.pop()
             pool = before[0] + pool[0], before[1] + pool[1], before[2] + pool[2]
         pools.append(pool)
-    shares = [some / max(every, 1e-9) for some, every, count in pools for _ in range(count)]
+    shares = [some / every for some, every, count in pools for _ in range(count)]
     return [each / shares[0] for each in shares]
 
 
-def counted(given: Iterable[Case]) -> dict[bool, Tables]:
-    """Return the tables by whether the last turn is open."""
+def counted(given: Iterable[Case]) -> tuple[Counts, Counts]:
+    """Return the counts of names and of lines."""
     names, lines = Counts(), Counts()
     for case in given:
         newest, best = dict[str, LineFeatures](), dict[str, LineFeatures]()
+        seen = Counter[str]()
         for row in scoring.rows_of(quotable(case.gathered, Ignoring(IGNORED), None)):
+            seen[row.text] += 1
             if len(row.text) >= WHOLE_LINE:
                 newest[row.text] = row
             at = _SOURCES.index(row.source)
@@ -167,9 +186,18 @@ def counted(given: Iterable[Case]) -> dict[bool, Tables]:
                     best[name] = row
         for text, row in newest.items():
             needed = bool(continuity.lines(text) & case.cut.lines)
-            lines.add(row, is_open=case.is_open, needed=needed)
+            lines.add(row, seen[text], is_open=case.is_open, needed=needed)
         for name, row in best.items():
-            names.add(row, is_open=case.is_open, needed=case.cut.names.get(name, 0.0))
+            names.add(row, 1, is_open=case.is_open, needed=case.cut.names.get(name, 0.0))
+    return names, lines
+
+
+def tables_of(given: Iterable[tuple[Counts, Counts]]) -> dict[bool, Tables]:
+    """Return the tables by whether the last turn is open."""
+    names, lines = Counts(), Counts()
+    for more_names, more_lines in given:
+        names.take(more_names)
+        lines.take(more_lines)
     after, inside = zip(names.tables(), lines.tables(), strict=True)
     return {False: Tables(*after), True: Tables(*inside)}
 
@@ -200,18 +228,17 @@ def main() -> int:
     options = parser.parse_args()
     folders: list[Path] = options.folder
     groups = [[*cases(sorted(each.rglob("*.jsonl")), options.every)] for each in folders]
-    every = list(chain.from_iterable(groups))
-    for is_open, tables in counted(every).items():
+    counts = [counted(group) for group in groups]
+    for is_open, tables in tables_of(counts).items():
         print("in a turn" if is_open else "after a turn")
         for what, table in (("names", tables.names), ("lines", tables.lines)):
-            print(f"  {what}, falling {table.falling}:", dict(table.rates), flush=True)
-    kept = dict(scoring.TABLES)
+            print(f"  {what}, falling {table.falling}, seen {table.seen}:", dict(table.rates))
+    kept, every = dict(scoring.TABLES), list(chain.from_iterable(groups))
     for budget in options.tokens:
         report(f"{budget}, the tables as they are", every, digests(every, budget))
         left_out = list[str]()
-        for group in groups:
-            others = chain.from_iterable(other for other in groups if other is not group)
-            scoring.TABLES.update(counted(others))
+        for group, own in zip(groups, counts, strict=True):
+            scoring.TABLES.update(tables_of(each for each in counts if each is not own))
             left_out += digests(group, budget)
         scoring.TABLES.update(kept)
         report(f"{budget}, without its own folder", every, left_out)

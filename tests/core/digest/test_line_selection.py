@@ -96,6 +96,27 @@ def test_newer_line_of_a_turn_scores_higher() -> None:
     assert worth[new] > worth[old] > 0
 
 
+def test_file_patched_since_its_read_scores_less_in_an_open_turn() -> None:
+    rows = "torch_in_the_cave = lit_by(7)", "lamp_on_the_hill = lit_by(8)"
+    quotes = [
+        Quote(RecordPlace("s", 1), "output", "cat cave.py", rows[0]),
+        Quote(RecordPlace("s", 2), "output", "cat hill.py", rows[1]),
+        Quote(RecordPlace("s", 3), "patch", "src/cave.py", "*** Update File: src/cave.py\n+x = 1"),
+    ]
+    worth = {each.text: each.worth for each in known_of(quotes, TABLES[True]).lines}
+    assert worth[rows[1]] > worth[rows[0]] > 0
+
+
+def test_line_that_occurs_more_often_scores_higher() -> None:
+    rows = "torch_in_the_cave = lit_by(7)", "lamp_on_the_hill = lit_by(8)"
+    texts = [rows[0], *rows]
+    quotes = [
+        Quote(RecordPlace("s", at), "output", "cat cave.py", text) for at, text in enumerate(texts)
+    ]
+    worth = {each.text: each.worth for each in known_of(quotes, TABLES[True]).lines}
+    assert worth[rows[0]] > worth[rows[1]] > 0
+
+
 def test_import_of_installed_code_scores_less_than_a_file_of_the_project() -> None:
     row = "from numbers_of_caves import the_deepest_cave"
     own, others = (

@@ -197,6 +197,8 @@ class DigestExtract(Fold):
         for turn in counted:
             found = self._turns.get(turn.turn_id, TurnAnswers())
             answers += found.answers(ends[turn.turn_id], placed)
+        ended = ends[counted[-1].turn_id] if counted else None
+        unfinished = counted[-1].turn_id if ended == "open" else None
         summaries = (
             each for each in self._replaced.now.summaries if each.where.turn_id not in gone
         )
@@ -210,7 +212,7 @@ class DigestExtract(Fold):
                 if said.where.turn_id not in gone and not (in_history and self._whole.typed)
             ),
             tuple(answers),
-            ends[counted[-1].turn_id] if counted else None,
+            ended,
             len(counted) - plans[-1] if plans else None,
             {
                 uri: evolve(
@@ -232,7 +234,10 @@ class DigestExtract(Fold):
                 if each.turn_id not in gone
             },
             summary and evolve(summary, where=placed(summary.where)),
-            tuple(evolve(each, where=placed(each.where)) for each in self._quotes.without(gone)),
+            tuple(
+                evolve(each, where=placed(each.where))
+                for each in self._quotes.without(gone, unfinished)
+            ),
             self._replaced.now.below,
             self._replaced.now.carried,
             counted[-1].reason if counted else None,
@@ -449,13 +454,13 @@ class DigestExtract(Fold):
     def _patched(
         self, seq: int, files: tuple[str, ...], outcome: Outcome, where: RecordPlace
     ) -> None:
-        """Drop the quote of a patch that was refused: no file holds its lines."""
+        """Record that a patch was refused: no file holds its lines."""
         if not is_refusal(outcome):
             return
         trails = [self._changes.files.get(self._relative(each)) for each in files]
         if trails and all(trail and trail.where.seq >= seq for trail in trails):
             return  # the files did change: another part of the script failed
-        self._quotes.without_patch(seq)
+        self._quotes.refuse(seq)
         self._changes.checks.refused(files, outcome, where, self._changes.edits)
 
     def _ended_call(self, effects: Effects, line: Line) -> None:

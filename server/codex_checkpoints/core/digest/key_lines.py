@@ -11,9 +11,9 @@ from attrs import evolve
 
 from codex_checkpoints.core.digest.ignored_files import Ignoring
 from codex_checkpoints.core.digest.one_line import BREAK, clean_rows, label_line
+from codex_checkpoints.core.digest.quotes import files_of
 from codex_checkpoints.core.digest.records import DigestSource, Quote
 from codex_checkpoints.core.digest.scoring import TABLES, QuotableLines, known_of
-from codex_checkpoints.core.shell import script
 from codex_checkpoints.core.shell.commands import only_looks
 
 _LABEL, _FILES = 40, 160
@@ -42,7 +42,7 @@ def _current(gathered: DigestSource, whole: Mapping[str, int]) -> Iterator[Quote
     names = {uri.rpartition("/")[2] for uri in whole}
     for quote in gathered.quotes:
         is_named = not names.isdisjoint(_WORDS.findall(quote.label))
-        files = _files(quote) if is_named and quote.kind != "answer" else ()
+        files = files_of(quote) if is_named and quote.kind != "answer" else ()
         if not files or any(whole.get(file, -1) <= quote.where.seq for file in files):
             yield quote
 
@@ -71,18 +71,10 @@ def heading_of(quote: Quote) -> str:
             return f"{at}{label_line(quote.label, _FILES)}:{BREAK}"
         case "patch":
             headings = takewhile(lambda row: row.startswith("*** "), quote.text.split("\n"))
-            return f"{at}apply_patch:{BREAK}" + "".join(f"{row}{BREAK}" for row in headings)
+            told = " ".join(filter(None, ("apply_patch", quote.failed)))
+            return f"{at}{told}:{BREAK}" + "".join(f"{row}{BREAK}" for row in headings)
         case "output":
-            files = ", ".join(_files(quote))
+            files = ", ".join(files_of(quote))
             label = label_line(files, _FILES) if files else label_line(quote.label, _LABEL)
             told = ": ".join(each for each in (quote.failed, label) if each)
             return f"{at}out: {told}:{BREAK}" if told else f"{at}out: "
-
-
-def _files(quote: Quote) -> tuple[str, ...]:
-    """Return the files of a quote; none if it may also be about something else."""
-    if quote.kind == "patch":
-        return tuple(quote.label.split(", "))
-    reading = script.read_script(quote.label)
-    touched = reading.writes if quote.kind == "call" else reading.reads
-    return tuple(dict.fromkeys(each.path for each in touched)) if reading.plain else ()

@@ -86,7 +86,7 @@ def rows_with(sign: str, quote: Quote) -> frozenset[int]:
 
 def edited(quotes: Sequence[Quote]) -> set[str]:
     """Return the lines written into files, and the adjacent lines in patches."""
-    own = [each for each in quotes if each.kind in {"patch", "written"}]
+    own = [each for each in quotes if each.kind in {"patch", "written"} and not each.failed]
     rows = ((each, row) for each in own for row in each.text.split("\n"))
     return {row[each.kind == "patch" :].strip() for each, row in rows}
 
@@ -95,7 +95,7 @@ def removed_since(quotes: Sequence[Quote]) -> dict[str, int]:
     """Return the lines that patches removed and did not add again, each with the last quote."""
     gone: dict[str, int] = {}
     for number, quote in enumerate(quotes):
-        if quote.kind == "patch":
+        if quote.kind == "patch" and not quote.failed:
             rows = quote.text.split("\n")
             gone.update((row[1:].strip(), number) for row in rows if row.startswith("-"))
             for row in rows:

@@ -8,12 +8,14 @@ a turn differ from the rates after a turn.  All scores are integers.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 from attrs import frozen
 
 from codex_checkpoints.core.digest.line_selection import Candidate, LineKey
+from codex_checkpoints.core.digest.quotes import files_of
 from codex_checkpoints.core.digest.records import Quote
 from codex_checkpoints.core.digest.rows import (
     WHOLE_LINE,
@@ -24,9 +26,12 @@ from codex_checkpoints.core.digest.rows import (
     removed_since,
 )
 
-Source = Literal["answer", "patch", "written", "call", "edited", "file", "list", "other"]
-"""The source of a line.  For outputs: an edited file, another file (`file`), a list of files, and
-everything else."""
+Source = Literal[
+    "answer", "patch", "written", "call", "fresh", "older", "stale", "edited", "list", "other"
+]
+"""The source of a line.  For outputs: a file that was read in the newest turn (`fresh`), in an
+earlier one (`older`), or before its newest patch (`stale`); other outputs with lines of edited
+files; a list of files; and everything else."""
 
 
 @frozen
@@ -34,15 +39,21 @@ class Table:
     """The weights of names or of whole lines.
 
     `rates`: the needed ones per thousand of a source.  `falling`: the percents of the rate that
-    remain, by the bit length of the later code points divided by `_NEAR`.
+    remain, by the bit length of the later code points divided by `_NEAR`.  `seen`: the percents of
+    the rate for one that occurs once, twice, or more often.
     """
 
     rates: Mapping[Source, int]
     falling: tuple[int, ...]
+    seen: tuple[int, ...] = (100, 100, 100)
 
     def worth(self, source: Source, bucket: int) -> int:
         """Return the weight, in units of 1/100,000."""
         return self.rates[source] * self.falling[bucket]
+
+    def seen_often(self, worth: int, times: int) -> int:
+        """Return a weight for something that occurs so many times."""
+        return worth * self.seen[min(times, len(self.seen)) - 1] // 100
 
 
 @frozen
@@ -56,19 +67,22 @@ class Tables:
 _NEAR: Final = 2048
 BUCKETS: Final = 8
 
-_FALLING_NAMES: Final = (100, 74, 69, 56, 45, 33, 18, 7)
-_FALLING_LINES: Final = (100, 71, 71, 60, 49, 32, 19, 7)
+_FALLING_NAMES: Final = (100, 76, 75, 58, 49, 31, 19, 7)
+_FALLING_LINES: Final = (100, 100, 100, 84, 55, 40, 25, 8)
+_SEEN: Final = (100, 118, 132)
 
 _AFTER_TURN: Final = Tables(
     Table(
         {
-            "answer": 120,
-            "patch": 89,
-            "written": 89,
-            "call": 112,
-            "edited": 27,
-            "file": 14,
-            "list": 37,
+            "answer": 125,
+            "patch": 94,
+            "written": 94,
+            "call": 98,
+            "fresh": 29,
+            "older": 25,
+            "stale": 48,
+            "edited": 14,
+            "list": 42,
             "other": 9,
         },
         _FALLING_NAMES,
@@ -76,43 +90,51 @@ _AFTER_TURN: Final = Tables(
     Table(
         {
             "answer": 2,
-            "patch": 114,
-            "written": 114,
-            "call": 82,
-            "edited": 29,
-            "file": 17,
-            "list": 1,
-            "other": 3,
+            "patch": 92,
+            "written": 92,
+            "call": 40,
+            "fresh": 30,
+            "older": 23,
+            "stale": 34,
+            "edited": 32,
+            "list": 0,
+            "other": 2,
         },
         _FALLING_LINES,
+        _SEEN,
     ),
 )
 _IN_TURN: Final = Tables(
     Table(
         {
-            "answer": 163,
-            "patch": 46,
-            "written": 46,
-            "call": 159,
-            "edited": 17,
-            "file": 53,
-            "list": 61,
-            "other": 14,
+            "answer": 167,
+            "patch": 60,
+            "written": 60,
+            "call": 149,
+            "fresh": 53,
+            "older": 15,
+            "stale": 10,
+            "edited": 4,
+            "list": 54,
+            "other": 11,
         },
         _FALLING_NAMES,
     ),
     Table(
         {
-            "answer": 2,
-            "patch": 51,
-            "written": 51,
-            "call": 53,
-            "edited": 19,
-            "file": 51,
-            "list": 6,
-            "other": 6,
+            "answer": 1,
+            "patch": 45,
+            "written": 45,
+            "call": 46,
+            "fresh": 48,
+            "older": 16,
+            "stale": 10,
+            "edited": 12,
+            "list": 2,
+            "other": 3,
         },
         _FALLING_LINES,
+        _SEEN,
     ),
 )
 TABLES: Final = {False: _AFTER_TURN, True: _IN_TURN}
@@ -120,7 +142,7 @@ TABLES: Final = {False: _AFTER_TURN, True: _IN_TURN}
 
 _OF_NAME: Final = 10
 _OF_NUMBER: Final = 20
-_OF_LINE: Final = 3
+_OF_LINE: Final = 4
 """The hundredths that count for a name, for a number, and for a whole line: larger shares of
 numbers and lines leave too few names."""
 
@@ -171,15 +193,20 @@ class QuotableLines:
 
 
 def known_of(quotes: Sequence[Quote], tables: Tables) -> QuotableLines:
-    """Score the lines of quotes; of equal lines only the newest counts."""
-    lines, worths = dict[str, LineFeatures](), dict[str, int]()
+    """Score the lines of quotes; of equal lines the newest is quoted, with the best score."""
+    newest, worths, names = dict[str, LineFeatures](), dict[str, int](), dict[str, int]()
+    seen = Counter[str]()
     for row in rows_of(quotes):
         of_name = tables.names.worth(row.source, row.bucket)
         for name in row.names:
             worth = of_name * (_OF_NUMBER if name.isdigit() else _OF_NAME) // 100
-            worths[name] = max(worth, worths.get(name, 0))
-        lines[row.text] = row
-    return QuotableLines(tuple(_candidates(sorted(lines.values(), key=_place), tables)), worths)
+            names[name] = max(worth, names.get(name, 0))
+        newest[row.text] = row
+        worths[row.text] = max(_worth(row, tables), worths.get(row.text, 0))
+        seen[row.text] += 1
+    worths = {text: tables.lines.seen_often(worth, seen[text]) for text, worth in worths.items()}
+    rows = sorted(newest.values(), key=_place)
+    return QuotableLines(tuple(_candidates(rows, worths)), names)
 
 
 def _place(row: LineFeatures) -> LineKey:
@@ -195,26 +222,26 @@ def _worth(row: LineFeatures, tables: Tables) -> int:
     return tables.lines.worth(row.source, row.bucket) * _OF_LINE // 100
 
 
-def _candidates(rows: Sequence[LineFeatures], tables: Tables) -> Iterator[Candidate]:
+def _candidates(rows: Sequence[LineFeatures], worths: Mapping[str, int]) -> Iterator[Candidate]:
     """Yield the lines of rows in their order, each with its neighbours in the record."""
     for at, row in enumerate(rows):
         near = [*rows[max(at - 1, 0) : at], *rows[at + 1 : at + 2]]
         beside = tuple(other.place for other in near if _is_beside(other.place, row.place))
-        worth = _worth(row, tables)
+        worth = worths[row.text]
         if row.names or worth:
             yield Candidate(row.place, row.text, worth, row.names, beside)
 
 
 def rows_of(quotes: Sequence[Quote]) -> Iterator[LineFeatures]:
     """Yield the lines that may be quoted, without those that a later patch removed."""
-    gone, own = removed_since(quotes), edited(quotes)
+    gone, own, patched = removed_since(quotes), edited(quotes), _patched(quotes)
     behind = sum(len(quote.text) for quote in quotes)
     for number, quote in enumerate(quotes):
         behind -= len(quote.text)
         if quote.where.age >= _OLDEST:
             continue
         rows = list(lines_of(quote))
-        source = _source(quote, rows, own)
+        source = _source(number, quote, rows, own, patched)
         left = len(quote.text)
         for place, text in rows:
             left = max(0, left - len(text) - 1)
@@ -225,16 +252,36 @@ def rows_of(quotes: Sequence[Quote]) -> Iterator[LineFeatures]:
             yield LineFeatures((number, place), text, names, source, bucket, quote.where.age)
 
 
-def _source(quote: Quote, rows: Sequence[tuple[int, str]], own: Collection[str]) -> Source:
+def _patched(quotes: Sequence[Quote]) -> dict[str, int]:
+    """Return the names of the patched files, without folders, each with its newest patch."""
+    patches = ((at, each) for at, each in enumerate(quotes) if each.kind == "patch")
+    return {_name(file): at for at, each in patches if not each.failed for file in files_of(each)}
+
+
+def _source(
+    number: int,
+    quote: Quote,
+    rows: Sequence[tuple[int, str]],
+    own: Collection[str],
+    patched: Mapping[str, int],
+) -> Source:
     if quote.kind != "output":
         return quote.kind
     if _OF_OTHERS.search(quote.label):
         return "other"
     if _LISTS.match(quote.label):
         return "list" if len(rows) <= _LONG_LIST else "other"
-    if any(len(row) >= _TELLING and row in own for _, row in rows):
-        return "edited"
-    return "file" if _READS.match(quote.label) else "other"
+    files = files_of(quote)
+    if files and all(patched.get(_name(each), -1) > number for each in files):
+        return "stale"
+    if files or _READS.match(quote.label):
+        return "older" if quote.where.age else "fresh"
+    is_edited = any(len(row) >= _TELLING and row in own for _, row in rows)
+    return "edited" if is_edited else "other"
+
+
+def _name(file: str) -> str:
+    return file.rpartition("/")[2]
 
 
 def _is_beside(one: LineKey, other: LineKey) -> bool:
