@@ -296,6 +296,16 @@ def test_end_without_a_begin_after_a_review_belongs_to_the_newest_turn():
     assert not state.turns.counts("lost")
 
 
+def test_review_has_the_name_of_the_task_that_its_first_record_names():
+    begun = r.event("entered_review_mode", target={}, user_facing_hint="x", turn_id="p1")
+    prompt = r.event("user_message", message="Review it.", images=[], local_images=[])
+    steps = [begun, r.started("child"), prompt, r.assistant("None."), r.complete("p1")]
+    data = r.rollout(r.session("legacy"), *steps)
+
+    assert turns(data) == [("p1", "Review it.", "answered")]
+    assert [line.split(" ", 3)[3] for line in lines(data, "REQUESTS")] == ["Review it."]
+
+
 def test_reviewer_is_part_of_the_task_that_asked_for_the_review():
     steps = [r.started("p1"), older_review(r.shell("git diff")), r.complete("p1")]
     asked = r.turn(r.user(REQUEST), r.assistant("Done."), name="t2")

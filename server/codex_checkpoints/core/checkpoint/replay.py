@@ -25,7 +25,7 @@ from codex_checkpoints.core.events import SessionMeta
 LONGEST_TAIL = 1 << 23
 """A longer last line, in bytes, is not read before its LF is there."""
 
-SAVED = 27
+SAVED = 28
 """The version of the result of `Replay.save`."""
 
 

@@ -118,7 +118,7 @@ class Reducer:
                 take_letter(state, event, record)
             case events.ReviewTold(text=text):
                 if not event.ended:
-                    state.turns.ask(asked_by(state, "review", text, record))
+                    state.turns.ask(asked_by(state, "review", text, record), event.turn_id)
             case events.WindowOpened():
                 _window_opened(state, event, record)
             case events.RolledBack(turns=turns):

@@ -224,6 +224,7 @@ def _review_began(value: Json, turn_id: str | None = None) -> items.Item:
     asked = object_of(value.get("target"))
     hint = text_of(value.get("user_facing_hint")) or text_of(asked.get("instructions"))
     target = hint or text_of(asked.get("type")) or "changes"
+    turn_id = turn_id or text_of(value.get("turn_id"))
     return events.ReviewTold(f"Review: {target}", ended=False, turn_id=turn_id)
 
 

@@ -149,6 +149,8 @@ class Turns:
     """The plan that the agent proposed last, until a person approves it."""
     replaced: Request | None = None
     """The newest user message of a replacement, in a file that has no other."""
+    review: str | None = None
+    """The task of the newest review, if the record that begins the review names it."""
     reviewing: bool = False
     """Whether a review has begun, and the task of its reviewer has not."""
     reviewer: str | None = None
@@ -172,8 +174,8 @@ class Turns:
         for_goal: bool | None = None,
     ) -> None:
         """Begin a task; its turn begins with its first message, or when the model works."""
-        if self.reviewing and parent is None:
-            parent = self._reviewing_task()
+        if self.reviewing and parent is None:  # older files do not name it there
+            parent = self.review or self._reviewing_task()
         if turn_id is not None and parent is not None and parent != turn_id:
             self.parents[turn_id] = self.parents.get(parent, parent)
         if self.reviewing:
@@ -252,13 +254,16 @@ class Turns:
             turn.said.steer(text, ref, seq, order)
             turn.said.typed = True
 
-    def ask(self, asked: UserlessRequest) -> None:
-        """Take a plan, a review or a message of another agent, for the turn that works on it."""
+    def ask(self, asked: UserlessRequest, turn_id: str | None = None) -> None:
+        """Take a plan, a review or a message of another agent, for the turn that works on it.
+
+        `turn_id` is the task of a review.
+        """
         if asked.kind == "plan":
             self.plan = asked
         elif asked.kind == "agent":
             self.agent = asked
-        self.reviewing = asked.kind == "review"
+        self.reviewing, self.review = asked.kind == "review", turn_id
         self.unused.append(asked)
         del self.unused[:-_MOST_UNUSED]
         if self.running is not None:
@@ -482,7 +487,7 @@ class Turns:
         return None if plan is None or max(said, default=0) > plan.order else plan.short
 
     def _reviewing_task(self) -> str | None:
-        """Return the running task if a review began it: older files do not name it as a parent."""
+        """Return the running task if a review began it."""
         turn = self._running_turn()
         is_review = turn is not None and turn.said is not None and turn.said.asked == "review"
         return self.task if is_review else None
