@@ -62,7 +62,7 @@ def speaking(history: History) -> list[int]:
 
 @FEWER
 @given(HISTORIES, CHECKPOINTS, CAPS, INSISTING)
-def test_a_replacement_is_messages_of_the_user_and_one_handoff_at_the_end_and_within_its_bound(
+def test_replacement_is_user_messages_and_a_final_handoff_within_its_bound(
     history: History, checkpoint: Checkpoint, caps: Caps, terms: Terms
 ) -> None:
     found = built(history, checkpoint, caps, terms)
@@ -80,7 +80,7 @@ def test_a_replacement_is_messages_of_the_user_and_one_handoff_at_the_end_and_wi
 
 @FEWER
 @given(HISTORIES, CHECKPOINTS, CAPS, TERMS)
-def test_a_replacement_is_smaller_than_what_it_replaces(
+def test_replacement_is_smaller_than_the_replaced_history(
     history: History, checkpoint: Checkpoint, caps: Caps, terms: Terms
 ) -> None:
     found = build((*history, Past(LONG_ANSWER)), checkpoint, caps, attrs.evolve(terms, trigger=1))
@@ -92,7 +92,7 @@ def test_a_replacement_is_smaller_than_what_it_replaces(
 
 
 @given(HISTORIES, INSISTING)
-def test_what_is_kept_of_the_user_is_the_newest_without_a_gap_in_words_and_boundaries(
+def test_kept_user_messages_are_the_newest_without_gaps_and_keep_boundaries(
     history: History, terms: Terms
 ) -> None:
     found = built(history, CHECKPOINT, Caps(), terms)
@@ -113,7 +113,7 @@ def test_what_is_kept_of_the_user_is_the_newest_without_a_gap_in_words_and_bound
 
 
 @given(HISTORIES, INSISTING, st.text(max_size=9), st.text(max_size=9))
-def test_neither_times_nor_ids_of_windows_reach_a_replacement_and_its_material_stays(
+def test_replacement_holds_no_times_or_window_ids_and_leaves_its_input_unchanged(
     history: History, terms: Terms, at: str, ref: str
 ) -> None:
     moved = tuple(attrs.evolve(past, at=at, ref=ref) for past in history)
@@ -132,7 +132,7 @@ def test_neither_times_nor_ids_of_windows_reach_a_replacement_and_its_material_s
 
 @FEWER
 @given(HISTORIES, st.tuples(CHECKPOINTS, CHECKPOINTS, CHECKPOINTS), BUDGETS)
-def test_no_handoff_holds_an_earlier_one(
+def test_handoff_never_contains_an_earlier_one(
     history: History, checkpoints: tuple[Checkpoint, ...], budget: int
 ) -> None:
     terms = Terms(placement="manual", budget=budget, waived=frozenset({"not_smaller"}))
@@ -147,9 +147,7 @@ def test_no_handoff_holds_an_earlier_one(
 @example(pasts([user("é" * 1999)]), 20)
 @example(pasts([user("…0 tokens truncated…" + "ä b" * 60)]), 20)
 @example(pasts([user("ä b" * 60 + "…1 tokens truncated")]), 20)
-def test_compacting_three_times_in_a_row_changes_nothing_any_more(
-    history: History, budget: int
-) -> None:
+def test_third_compaction_in_a_row_changes_nothing(history: History, budget: int) -> None:
     terms = Terms(placement="manual", budget=budget, waived=frozenset({"not_smaller"}))
     first = built(history, CHECKPOINT, Caps(), terms).items
     second = built(pasts(first), CHECKPOINT, Caps(), terms).items
@@ -169,7 +167,7 @@ def test_placing_context_moves_nothing_else(items: list[Item]) -> None:
 
 
 @given(st.lists(ITEMS, max_size=12))
-def test_what_passed_the_filter_passes_it_again(items: list[Item]) -> None:
+def test_filter_is_idempotent(items: list[Item]) -> None:
     once = filtered(items)
 
     assert filtered(once) == once

@@ -13,7 +13,7 @@ def test_broken_input_is_answered_or_refused(target: str) -> None:
     assert fed > 0
 
 
-def test_what_fails_is_told_with_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failure_is_reported_with_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(_dice: object) -> int:
         raise KeyError("x")
 

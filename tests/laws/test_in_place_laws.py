@@ -62,7 +62,7 @@ def known(sessions: Sessions) -> Any:  # noqa: ANN401 - to be compared
 
 @FEWER
 @given(data=st.one_of(rolled(), rolled(), sessions()))
-def test_the_replacement_counts_nothing_else_changes_and_all_of_it_can_be_taken_back(
+def test_replacement_counts_and_nothing_else_changes_and_undo_restores_all(
     data: bytes,
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -98,7 +98,7 @@ def outcome(replay: Replay) -> object:
 
 @examples(1.5)
 @given(data=ANY, places=st.lists(st.floats(0, 1), max_size=5))
-def test_reading_does_not_depend_on_how_the_bytes_arrive(data: bytes, places: list[float]):
+def test_state_does_not_depend_on_how_the_bytes_arrive(data: bytes, places: list[float]):
     pieces = [int(place * len(data)) for place in places]
 
     assert outcome(read(data, pieces=pieces)) == outcome(read(data))
@@ -106,9 +106,7 @@ def test_reading_does_not_depend_on_how_the_bytes_arrive(data: bytes, places: li
 
 @examples(1.5)
 @given(data=ANY, places=st.lists(st.floats(0, 1), max_size=3))
-def test_a_prefix_then_the_rest_equals_the_whole_with_restarts_in_between(
-    data: bytes, places: list[float]
-):
+def test_prefix_and_rest_equal_the_whole_even_with_restarts(data: bytes, places: list[float]):
     replay, begun = Replay(), 0
     for place in sorted(places):
         end = max(begun, int(place * len(data)))
@@ -129,7 +127,7 @@ def test_a_prefix_then_the_rest_equals_the_whole_with_restarts_in_between(
 
 @examples(2)
 @given(data=sessions(), places=st.lists(st.floats(0, 1), max_size=3))
-def test_lines_that_are_passed_over_change_nothing(data: bytes, places: list[float]):
+def test_skipped_lines_change_nothing(data: bytes, places: list[float]):
     """Of long reasoning, or of an output beside an item, nobody wants more than its place.
 
     A line that breaks off behind the place of its payload is not seen to be broken then.
@@ -146,14 +144,14 @@ def test_lines_that_are_passed_over_change_nothing(data: bytes, places: list[flo
 @examples(0.4)
 @pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS)
 @given(data=sessions())
-def test_another_spelling_of_the_same_lines_says_the_same(spelling: Spelling, data: bytes):
+def test_another_spelling_of_the_same_lines_gives_the_same_state(spelling: Spelling, data: bytes):
     spelt = spelling(data)
 
     assert outcome(read(spelt)) == outcome(read(data))
 
 
 @given(data=sessions())
-def test_what_was_seen_is_of_the_last_observation_and_shown_where_the_host_can_look(data: bytes):
+def test_seen_hash_is_of_the_last_observation_and_shown_if_the_host_can_look(data: bytes):
     replay = read(data)
     found = replay.checkpoint((), HASHES, seen=SEEN)
 
@@ -218,7 +216,7 @@ print(whole.hexdigest())
         {"PYTHONHASHSEED": "random", "LC_ALL": "de_DE.ISO-8859-1", "TZ": "America/St_Johns"},
     ],
 )
-def test_the_same_rollout_gives_the_same_bytes_in_another_process(
+def test_same_rollout_gives_the_same_bytes_in_another_process(
     tmp_path: Path, surrounding: dict[str, str]
 ):
     expected = hashlib.sha256()
@@ -252,7 +250,7 @@ MANY = st.lists(
 
 
 @given(data=sessions(), updates=MANY, limits=LIMITS)
-def test_a_checkpoint_never_outgrows_its_caps(
+def test_checkpoint_never_exceeds_its_caps(
     data: bytes, updates: list[Mapping[str, object]], limits: Limits
 ):
     checkpoint = read(data).checkpoint(accepted(updates), HASHES, limits)
@@ -274,7 +272,7 @@ def test_a_checkpoint_never_outgrows_its_caps(
 
 
 @given(checkpoint=CHECKPOINTS, caps=CAPS)
-def test_a_view_never_outgrows_its_caps(checkpoint: Checkpoint, caps: Caps):
+def test_view_never_exceeds_its_caps(checkpoint: Checkpoint, caps: Caps):
     view = view_v1(checkpoint, caps)
 
     lines = view.splitlines()
@@ -306,7 +304,7 @@ def test_canonical_bytes_read_back_to_the_same_record(checkpoint: Checkpoint):
 
 @examples(1.5)
 @given(data=st.data())
-def test_what_is_no_checkpoint_is_refused_and_nothing_else_happens(data: st.DataObject):
+def test_invalid_checkpoint_is_refused_without_other_effects(data: st.DataObject):
     known = json.loads(to_bytes(data.draw(CHECKPOINTS)))
     parent, key = data.draw(st.sampled_from(places_in(known)))
     parent[key] = data.draw(
@@ -328,7 +326,7 @@ def test_what_is_no_checkpoint_is_refused_and_nothing_else_happens(data: st.Data
         *(b'{"schemaVersion":1}', b'{"schemaVersion":2,"seq":1}'),
     ],
 )
-def test_other_bytes_are_no_checkpoint(data: bytes):
+def test_other_bytes_are_not_a_checkpoint(data: bytes):
     with pytest.raises(BadCheckpoint):
         from_bytes(data)
 
@@ -337,7 +335,7 @@ def test_other_bytes_are_no_checkpoint(data: bytes):
 
 
 @given(data=sessions(), place=st.integers(0, 100), now=st.sampled_from([V2, None, "stat:2-1"]))
-def test_a_changed_or_unknown_hash_makes_its_facts_suspect_and_the_old_one_valid_again(
+def test_changed_or_unknown_hash_makes_facts_suspect_and_the_old_one_valid_again(
     data: bytes, place: int, now: str | None
 ):
     replay = read(data)
@@ -373,7 +371,7 @@ TURNS = st.lists(st.tuples(SPOKEN, ACTS), max_size=4)
 
 
 @given(kept=TURNS, undone=TURNS, form=st.sampled_from(["paginated", "legacy"]))
-def test_rolled_back_turns_take_everything_with_them_but_what_they_met(
+def test_rollback_removes_everything_of_its_turns_except_observations(
     kept: list[tuple[str, list[r.Step]]], undone: list[tuple[str, list[r.Step]]], form: r.Form
 ):
     def written(turns: list[tuple[str, list[r.Step]]], first: int) -> list[r.Step]:

@@ -50,7 +50,7 @@ def half() -> settings:
 
 @half()
 @given(data=ANY, places=st.lists(st.floats(0, 1), max_size=4))
-def test_the_losses_do_not_depend_on_how_the_bytes_arrive(data: bytes, places: list[float]):
+def test_losses_do_not_depend_on_how_the_bytes_arrive(data: bytes, places: list[float]):
     pieces = [int(place * len(data)) for place in places]
 
     assert losses(data, pieces=pieces) == losses(data)
@@ -58,7 +58,7 @@ def test_the_losses_do_not_depend_on_how_the_bytes_arrive(data: bytes, places: l
 
 @half()
 @given(data=ANY)
-def test_there_is_a_loss_for_each_window_but_the_first(data: bytes):
+def test_every_window_except_the_first_has_a_loss(data: bytes):
     found = losses(data)
 
     counting = [(each.number, each.opened_at_seq) for each in found if each.counts]
@@ -68,7 +68,7 @@ def test_there_is_a_loss_for_each_window_but_the_first(data: bytes):
 
 @half()
 @given(data=ANY)
-def test_the_numbers_fit_each_other(data: bytes):
+def test_numbers_of_a_loss_agree(data: bytes):
     for each in losses(data):
         assert each.reads >= each.rereads_unchanged >= sum(it.times for it in each.rereads)
         assert len(each.rereads) <= MAX_REREADS

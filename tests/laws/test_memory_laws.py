@@ -108,7 +108,7 @@ def restarted(replay: Replay) -> Replay:
 
 
 @given(data=sessions(), moments=MOMENTS, hashes=st.sampled_from(HASHES))
-def test_a_rebuild_from_nothing_is_following_along_with_updates_and_restarts(
+def test_rebuild_equals_following_with_updates_and_restarts(
     data: bytes,
     moments: list[tuple[float, dict[str, Any], dict[str, str], bool]],
     hashes: dict[str, str],
@@ -135,7 +135,7 @@ def test_a_rebuild_from_nothing_is_following_along_with_updates_and_restarts(
 
 
 @given(data=sessions(NEW_CALLS), place=st.floats(0, 1), limit=st.integers(1, 4))
-def test_what_the_end_of_a_session_has_to_cite_is_found_without_the_rest(
+def test_anchors_at_the_end_of_a_session_are_found_without_the_rest(
     data: bytes, place: float, limit: int
 ):
     ends = [0, *(place + 1 for place, byte in enumerate(data) if byte == 0x0A)]

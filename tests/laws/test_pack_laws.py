@@ -180,7 +180,7 @@ def leaves(contents: SessionContents) -> Pack:
 
 
 @given(CONTENTS)
-def test_what_leaves_can_be_read_and_is_written_the_same_without_a_place_of_a_machine(
+def test_exported_pack_round_trips_without_a_place_of_the_machine(
     contents: SessionContents,
 ):
     data = to_bytes(leaves(contents))
@@ -191,7 +191,7 @@ def test_what_leaves_can_be_read_and_is_written_the_same_without_a_place_of_a_ma
 
 
 @given(CONTENTS)
-def test_what_leaves_twice_is_as_what_leaves_once(contents: SessionContents):
+def test_export_is_idempotent(contents: SessionContents):
     once = leaves(contents)
     markers = tuple(Marker(**asdict(each, recurse=False)) for each in once.markers)
     shelf = MarkerSet(markers, once.pins)
@@ -212,9 +212,7 @@ def test_modes_arrive_in_order_and_turns_once_each(contents: SessionContents):
 
 
 @given(CONTENTS, st.dictionaries(FILES, st.sampled_from([HASH, OTHER])))
-def test_every_hash_that_arrives_is_one_that_is_seen_here(
-    contents: SessionContents, seen: dict[str, str]
-):
+def test_every_imported_hash_was_seen_here(contents: SessionContents, seen: dict[str, str]):
     pack = leaves(contents)
     seed = seed_of(pack, {uri: seen[uri] for uri in files_of(pack) if uri in seen})
 
@@ -228,7 +226,7 @@ def test_every_hash_that_arrives_is_one_that_is_seen_here(
 
 
 @given(CONTENTS)
-def test_a_record_of_an_import_reads_back_as_it_was_written(contents: SessionContents):
+def test_record_of_an_import_round_trips(contents: SessionContents):
     pack = leaves(contents)
     windows = Windows(None, "w1", "w2")
     made = Import("o1", ABOVE, SOURCE, AT, HASH, windows, seed_of(pack, {}), pack)
@@ -246,9 +244,7 @@ ANYTHING = st.recursive(
 
 
 @given(CONTENTS, st.data())
-def test_whatever_stands_in_a_pack_it_is_read_or_refused(
-    contents: SessionContents, data: st.DataObject
-):
+def test_any_pack_is_read_or_refused(contents: SessionContents, data: st.DataObject):
     told: Any = copy.deepcopy(orjson.loads(to_bytes(leaves(contents))))
     for _ in range(data.draw(st.integers(1, 3))):
         parent, key = data.draw(st.sampled_from(places_in(told)))
@@ -264,7 +260,7 @@ def test_whatever_stands_in_a_pack_it_is_read_or_refused(
 
 
 @given(st.binary(max_size=200))
-def test_bytes_that_are_no_pack_are_refused(data: bytes):
+def test_bytes_that_are_not_a_pack_are_refused(data: bytes):
     found = read(data)
 
     assert isinstance(found, BadPack)
@@ -279,7 +275,7 @@ def test_any_checkpoint_makes_a_pack(checkpoint: Checkpoint):
 
 
 @given(st.text(max_size=40), st.text(max_size=20))
-def test_taking_places_out_twice_is_as_once(front: str, rest: str):
+def test_removing_places_is_idempotent(front: str, rest: str):
     places = places_of(BASE, [HOME])
     text = f"{front}{BASE}/{rest} {HOME}"
 

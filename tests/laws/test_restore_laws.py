@@ -60,7 +60,7 @@ ANY = st.one_of(sessions(), damaged(), hostile_lines())
 
 
 @given(CARRIED, BUDGETS)
-def test_a_pack_never_costs_more_than_its_budget(goods: PackContents, budget: int):
+def test_pack_never_costs_more_than_its_budget(goods: PackContents, budget: int):
     pack = state_pack(goods, budget)
 
     assert pack.tokens == approximate_tokens(pack.text) <= max(budget, 0)
@@ -68,7 +68,7 @@ def test_a_pack_never_costs_more_than_its_budget(goods: PackContents, budget: in
 
 @examples(0.4)
 @given(CARRIED, BUDGETS)
-def test_the_same_state_gives_the_same_pack_and_is_left_as_it_was(goods: PackContents, budget: int):
+def test_same_state_gives_the_same_pack_and_stays_unchanged(goods: PackContents, budget: int):
     before = copy.deepcopy(goods)
 
     assert state_pack(goods, budget) == state_pack(before, budget)
@@ -77,7 +77,7 @@ def test_the_same_state_gives_the_same_pack_and_is_left_as_it_was(goods: PackCon
 
 @examples(0.4)
 @given(CARRIED, BUDGETS)
-def test_what_is_included_and_what_is_deferred_is_all_there_is(goods: PackContents, budget: int):
+def test_included_and_deferred_parts_are_complete(goods: PackContents, budget: int):
     whole, pack = state_pack(goods, PLENTY), state_pack(goods, budget)
 
     assert whole.text.startswith(pack.text)
@@ -92,7 +92,7 @@ def test_what_is_included_and_what_is_deferred_is_all_there_is(goods: PackConten
 
 @examples(0.4)
 @given(CARRIED, BUDGETS)
-def test_the_pack_of_a_budget_is_the_lines_that_cost_no_more(goods: PackContents, budget: int):
+def test_pack_of_a_budget_is_the_lines_that_fit(goods: PackContents, budget: int):
     lines = pack_lines(goods)
     held = [line for line in lines if line.tokens <= budget]
 
@@ -102,7 +102,7 @@ def test_the_pack_of_a_budget_is_the_lines_that_cost_no_more(goods: PackContents
 
 @examples(0.4)
 @given(CARRIED)
-def test_every_line_is_of_an_item_of_a_known_section_in_its_order(goods: PackContents):
+def test_every_line_belongs_to_a_known_section_in_order(goods: PackContents):
     sections = sections_in(state_pack(goods, PLENTY).text)
     parts = dict(HEADINGS)
 
@@ -119,9 +119,7 @@ PLANTED = st.text("abcdefghij", min_size=12, max_size=16).map(lambda text: f"Pla
 @given(
     st.lists(PLANTED, min_size=6, max_size=6, unique=True), st.sampled_from(["paginated", "legacy"])
 )
-def test_nothing_that_was_said_or_printed_gets_into_pack_or_record(
-    planted: Sequence[str], form: r.Form
-):
+def test_no_message_or_output_enters_pack_or_record(planted: Sequence[str], form: r.Form):
     said, thought, printed, changed, link, earlier = planted
     data = r.rollout(
         r.session(form),
@@ -163,7 +161,7 @@ def found_by(trace: Trace) -> object:
 
 @examples(0.4)
 @given(ANY)
-def test_a_trace_gives_the_checkpoint_that_a_replay_gives(data: bytes):
+def test_trace_gives_the_checkpoint_of_a_replay(data: bytes):
     hashes = {"a.py": "sha256:1"}
     plain, traced = read(data), read_with(Trace(), data).replay
 
@@ -173,7 +171,7 @@ def test_a_trace_gives_the_checkpoint_that_a_replay_gives(data: bytes):
 
 @examples(0.4)
 @given(ANY, st.lists(st.integers(0, 4_000), max_size=4))
-def test_a_trace_does_not_depend_on_how_the_bytes_arrive(data: bytes, pieces: list[int]):
+def test_trace_does_not_depend_on_how_the_bytes_arrive(data: bytes, pieces: list[int]):
     ends = [end for end in pieces if end < len(data)]
 
     assert found_by(read_with(Trace(), data, ends)) == found_by(read_with(Trace(), data))
@@ -184,7 +182,7 @@ def test_a_trace_does_not_depend_on_how_the_bytes_arrive(data: bytes, pieces: li
 
 @examples(0.4)
 @given(CARRIED, BUDGETS)
-def test_a_record_reads_back_as_it_was_written(goods: PackContents, budget: int):
+def test_record_round_trips(goods: PackContents, budget: int):
     for record in (
         recorded(goods, state_pack(goods, budget)),
         recorded(goods, None),
@@ -214,7 +212,7 @@ LINES = st.one_of(
 
 
 @given(st.lists(LINES, max_size=12), LINES)
-def test_a_further_line_touches_nothing_but_what_it_names(
+def test_another_line_affects_only_what_it_names(
     lines: list[dict[str, Any]], further: dict[str, Any]
 ):
     before, after = marker_set_of(lines), marker_set_of([*lines, further])
@@ -257,7 +255,7 @@ def named(state: dict[str, Any]) -> str:
 
 @examples(0.4)
 @given(CHECKPOINTS, CHECKPOINTS)
-def test_a_difference_leads_from_one_to_the_other(before: Checkpoint, after: Checkpoint):
+def test_difference_leads_from_one_checkpoint_to_the_other(before: Checkpoint, after: Checkpoint):
     state = held(difference(NOTHING, before))
     found = difference(before, after)
     for kind in KINDS:
@@ -279,7 +277,7 @@ LINKS = st.lists(st.builds(Link, IDS, IDS, KINDS_OF_LINKS, st.just(Cut())), max_
 
 
 @given(LINKS, IDS)
-def test_a_tree_has_every_node_once_and_each_behind_its_parent(links: list[Link], asked: str):
+def test_tree_has_every_node_once_after_its_parent(links: list[Link], asked: str):
     tree = tree_of(asked, links, {asked: Node(asked)})
     places = {node.id: place for place, node in enumerate(tree.nodes)}
 

@@ -69,12 +69,12 @@ def spoiled(value: object) -> Iterator[object]:
                 yield [other, *value[1:]]
 
 
-def test_the_stories_have_lines_of_many_kinds():
+def test_stories_have_lines_of_many_kinds():
     assert len(KINDS) > 40
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_field_of_any_type_is_read_however_the_bytes_arrive(kind: str):
+def test_field_of_any_type_is_read_however_the_bytes_arrive(kind: str):
     head, line = KINDS[kind]
     data = head + b"".join(orjson.dumps(each) + b"\n" for each in spoiled(line))
     pieces = range(0, len(data), len(data) // 7)
@@ -85,7 +85,7 @@ def test_a_field_of_any_type_is_read_however_the_bytes_arrive(kind: str):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_field_of_any_type_has_a_history(kind: str):
+def test_field_of_any_type_has_a_history(kind: str):
     head, line = KINDS[kind]
 
     for each in spoiled(line):

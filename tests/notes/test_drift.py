@@ -66,7 +66,7 @@ def listening(home: Home, form: Form, *, settings: object) -> Generator[Listener
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_an_edit_off_the_plan_is_told_once_and_a_related_one_not(home: Home, form: Form):
+def test_edit_off_the_plan_is_reported_once_and_a_related_one_never(home: Home, form: Form):
     with listening(home, form, settings={"driftGuard": True}) as session:
         session.goes_on(
             patch(add="src/session.py", call="a1"), patch(add="web/login.html", call="a2")
@@ -84,7 +84,7 @@ def test_an_edit_off_the_plan_is_told_once_and_a_related_one_not(home: Home, for
         assert session.told() == []
 
 
-def test_a_file_that_was_only_read_strays_from_nothing(home: Home):
+def test_file_that_was_only_read_is_not_drift(home: Home):
     with listening(home, "paginated", settings={"driftGuard": True}) as session:
         session.goes_on(shell("cat docs/install.md", "hello", reads=["docs/install.md"], call="a9"))
         assert session.told() == []
@@ -97,7 +97,7 @@ def test_a_file_that_was_only_read_strays_from_nothing(home: Home):
         assert session.told() == [["etc/a.cfg"]]
 
 
-def test_nobody_is_told_who_did_not_ask(home: Home):
+def test_drift_is_reported_only_on_request(home: Home):
     with listening(home, "paginated", settings={}) as session:
         session.goes_on(patch(add="docs/install.md", call="a8"))
         assert session.told() == []

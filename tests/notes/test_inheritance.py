@@ -56,7 +56,7 @@ def remembered(number: int, *, at: Iterable[tuple[int, str | None]]) -> list[upd
     return [updates.fact(f"s{number}-{seq}", seq=seq, turn=turn) for seq, turn in at]
 
 
-def test_what_was_accepted_below_the_cut_is_inherited_and_nothing_later(home: Home):
+def test_notes_below_the_cut_are_inherited_and_later_ones_are_not(home: Home):
     home.remember(
         [
             updates.fact("before-any-turn", seq=0),
@@ -74,7 +74,7 @@ def test_what_was_accepted_below_the_cut_is_inherited_and_nothing_later(home: Ho
     assert keys(home, 1) == ["at-the-cut", "before-any-turn", "below", "later", "d1"]
 
 
-def test_a_revocation_counts_for_the_fork_when_it_lies_below_the_cut(home: Home):
+def test_revocation_below_the_cut_counts_for_the_fork(home: Home):
     home.remember(
         [
             updates.fact("taken-back", seq=2, turn="t1"),
@@ -92,7 +92,7 @@ def test_a_revocation_counts_for_the_fork_when_it_lies_below_the_cut(home: Home)
     [(CUT + 4, ["s1-2", f"s2-{CUT + 3}"]), (3, ["s1-2"])],
     ids=["behind what the base did itself", "inside what the base inherited"],
 )
-def test_a_chain_is_followed_to_its_end_each_session_below_the_lowest_cut_above_it(
+def test_chain_is_followed_with_each_session_below_its_lowest_cut(
     home: Home, cut: int, inherited: list[str]
 ):
     fork(home, 3, 2, cut)
@@ -103,7 +103,7 @@ def test_a_chain_is_followed_to_its_end_each_session_below_the_lowest_cut_above_
     assert keys(home, 3) == [*inherited, f"s3-{CUT + 9}"]
 
 
-def test_what_is_accepted_later_goes_on_from_what_was_inherited(home: Home):
+def test_later_notes_continue_from_the_inherited_ones(home: Home):
     home.remember([updates.decision("d1", seq=3, turn="t1"), updates.fact("port", "1", seq=3)])
     mine = {"source": "user", "ref": "own2"}
     new = {"kind": "decision", "decision": "do that", "rationale": "better", "evidence": mine}
@@ -120,7 +120,7 @@ def test_what_is_accepted_later_goes_on_from_what_was_inherited(home: Home):
     assert keys(home, 1) == ["port", "d1"]
 
 
-def test_a_segment_of_the_same_thread_keeps_its_own_file_and_each_update_goes_by_its_turn(
+def test_segment_of_a_thread_keeps_its_file_and_each_update_follows_its_turn(
     home: Home,
 ):
     fork(home, 1, 1, CUT, turn(user("two again", ref="m9"), name="t9"), segment=50)
@@ -131,7 +131,7 @@ def test_a_segment_of_the_same_thread_keeps_its_own_file_and_each_update_goes_by
     assert keys(home, 1) == ["s1-3"]
 
 
-def test_a_fork_of_a_later_segment_reads_the_file_of_the_thread_once(home: Home):
+def test_fork_of_a_later_segment_reads_the_file_of_the_thread_once(home: Home):
     fork(home, 1, 1, CUT, turn(user("two again", ref="m9"), name="t9"), segment=50)
     own = turn(user("go on", ref="own3"), name="own3")
     fork(home, 3, 50, CUT + 4, own)
@@ -150,7 +150,7 @@ def test_a_fork_of_a_later_segment_reads_the_file_of_the_thread_once(home: Home)
     ],
     ids=["a branch of ours, which has copies", "a subagent, which inherits no turns"],
 )
-def test_nothing_is_inherited_by(home: Home, head: dict[str, Any]):
+def test_own_branch_and_subagent_inherit_no_notes(home: Home, head: dict[str, Any]):
     fork(home, 2, 1, CUT, **head)
     home.remember([updates.fact("before", seq=0), updates.fact("below", seq=3, turn="t1")])
 
@@ -160,7 +160,7 @@ def test_nothing_is_inherited_by(home: Home, head: dict[str, Any]):
 # --- when it was accepted ------------------------------------------------------------------------
 
 
-def test_what_was_accepted_after_the_fork_was_made_is_not_inherited(home: Home):
+def test_notes_accepted_after_the_fork_are_not_inherited(home: Home):
     early, late, bare = (updates.fact(key, seq=3, turn="t1") for key in ("early", "late", "bare"))
     late["at"] = "2026-11-20T10:00:00.001Z"
     del bare["at"]
@@ -171,7 +171,7 @@ def test_what_was_accepted_after_the_fork_was_made_is_not_inherited(home: Home):
     assert keys(home, 1) == ["bare", "late"]
 
 
-def test_a_fork_of_a_fork_inherits_what_the_first_one_did(home: Home):
+def test_fork_of_a_fork_inherits_the_notes_of_the_first(home: Home):
     fork(home, 3, 2, CUT + 4, timestamp="2026-11-20T12:00:00.000Z")
     late = updates.fact("late", seq=3, turn="t1") | {"at": "2026-11-20T11:00:00.000Z"}
     home.remember([updates.fact("early", seq=3, turn="t1"), late])
@@ -195,7 +195,7 @@ def copy(home: Home, source: bytes, number: int, lines: int, *own: Step, of: int
     home.put(rollout(head) + b"".join(written[:lines]) + said, number)
 
 
-def test_an_older_fork_inherits_by_the_place_of_the_lines_that_it_copied(home: Home):
+def test_older_fork_inherits_by_the_place_of_its_copied_lines(home: Home):
     source = rollout(OLD, *BASE)
     home.put(source)
     cut = 1 + source.splitlines().index(next(x for x in source.splitlines() if b"complete" in x))
@@ -209,7 +209,7 @@ def test_an_older_fork_inherits_by_the_place_of_the_lines_that_it_copied(home: H
     assert facts[f"s1-{cut}"].last_touched_seq == cut + 1
 
 
-def test_an_older_fork_of_a_fork_inherits_through_both(home: Home):
+def test_older_fork_of_a_fork_inherits_through_both(home: Home):
     source = rollout(OLD, *BASE)
     home.put(source)
     copy(home, source, 2, 5, turn(user("go on", ref="own2"), name="own2"))
@@ -220,7 +220,7 @@ def test_an_older_fork_of_a_fork_inherits_through_both(home: Home):
     assert keys(home, 3) == ["s1-5", "s2-6"]
 
 
-def test_turns_that_have_the_number_of_their_record_are_moved_with_it(home: Home):
+def test_turns_named_by_their_seq_are_renumbered(home: Home):
     def bare(*texts: str) -> bytes:
         return rollout(session("legacy", thread=thread(1)), *(user(each) for each in texts))
 
@@ -233,7 +233,7 @@ def test_turns_that_have_the_number_of_their_record_are_moved_with_it(home: Home
     assert keys(home) == keys(home, 1) == ["k"]
 
 
-def test_a_base_that_is_gone_leaves_what_is_nearer(home: Home):
+def test_missing_base_leaves_the_nearer_notes(home: Home):
     fork(home, 3, 2, CUT + 4)
     home.remember(remembered(1, at=[(0, None)]))
     home.remember(remembered(2, at=[(CUT + 2, "own2")]), 2)
@@ -242,7 +242,7 @@ def test_a_base_that_is_gone_leaves_what_is_nearer(home: Home):
     assert keys(home, 3) == [f"s2-{CUT + 2}"]
 
 
-def test_a_list_counts_the_suspect_facts_that_were_inherited(home: Home):
+def test_list_counts_inherited_suspect_facts(home: Home):
     home.remember([updates.fact("rests", seq=3, turn="t1", on={"gone.py": updates.V1})])
 
     with home.house() as house:
@@ -250,7 +250,7 @@ def test_a_list_counts_the_suspect_facts_that_were_inherited(home: Home):
         assert [each.suspect_facts for each in house.sessions.summaries.page().items] == [1, 1]
 
 
-def test_a_follower_tells_of_the_fork_when_its_base_remembers_more(home: Home):
+def test_watcher_reports_the_fork_when_its_base_gets_a_note(home: Home):
     with home.house() as house:
         follower = SessionWatcher(house.sessions)
         follower.begin()

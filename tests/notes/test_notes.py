@@ -149,7 +149,7 @@ def lines(home: Home) -> list[Json]:
 # --- what is accepted ----------------------------------------------------------------------------
 
 
-def test_an_accepted_fact_is_a_line_of_the_record_and_stands_in_the_stored_checkpoint(home: Home):
+def test_accepted_fact_is_a_recorded_line_and_in_the_stored_checkpoint(home: Home):
     applied = apply(home, fact(evidence=IN_A, dependsOn=[{"uri": "a.py"}, {"uri": "b.py"}]))
 
     assert applied == Applied(
@@ -183,7 +183,7 @@ def test_an_accepted_fact_is_a_line_of_the_record_and_stands_in_the_stored_check
     }
 
 
-def test_each_kind_stands_where_it_belongs(home: Home):
+def test_each_kind_of_note_has_its_place(home: Home):
     assert apply(home, decision(topic="store")).id == "d1"
     assert apply(home, a_plan("look", "fix", done={"look": True})).id is None
 
@@ -193,7 +193,7 @@ def test_each_kind_stands_where_it_belongs(home: Home):
     assert stored["plan"]["done"] == {"look": True, "fix": False}
 
 
-def test_what_will_be_cut_is_named_and_kept_whole_in_the_record(home: Home):
+def test_values_that_will_be_cut_are_named_and_recorded_whole(home: Home):
     applied = apply(home, fact(value="x" * 161))
 
     assert applied.shortened == ("value",)
@@ -201,7 +201,7 @@ def test_what_will_be_cut_is_named_and_kept_whole_in_the_record(home: Home):
     assert home.stored()["facts"]["port"]["value"] == "x" * 159 + "…"
 
 
-def test_a_file_that_was_not_there_leaves_a_fact_suspect_when_it_comes(home: Home):
+def test_missing_file_makes_a_fact_suspect_once_it_exists(home: Home):
     shop = str(home.user / "shop")
     grow(home, turn(user("look"), shell("head c.py", reads=["c.py"], workdir=shop)))
     apply(home, fact(dependsOn=on("c.py")))
@@ -219,7 +219,7 @@ def test_a_file_that_was_not_there_leaves_a_fact_suspect_when_it_comes(home: Hom
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_any_call_with_an_outcome_may_be_cited(home: Home, form: Form):
+def test_any_call_with_an_outcome_can_be_cited(home: Home, form: Form):
     """Also one that left the artifacts long ago, and one whose output is long."""
     later = [shell(f"echo {number}") for number in range(400)]
     long = [
@@ -235,7 +235,7 @@ def test_any_call_with_an_outcome_may_be_cited(home: Home, form: Form):
             assert notes.apply(thread(1), data_of(by_call(name))).accepted
 
 
-def test_the_last_line_may_tell_the_outcome_before_its_line_end_is_there(home: Home):
+def test_last_line_may_give_the_outcome_without_its_newline(home: Home):
     write(home, turn(user("begin"), *work()), started(), user("go on"), shell("make", call="last"))
     data = home.path().read_bytes()
     home.path().write_bytes(data.removesuffix(b"\n"))
@@ -243,7 +243,7 @@ def test_the_last_line_may_tell_the_outcome_before_its_line_end_is_there(home: H
     assert apply(home, by_call("last"))
 
 
-def test_a_call_of_the_file_that_a_session_builds_on_may_be_cited_up_to_the_cut(home: Home):
+def test_call_in_the_base_can_be_cited_up_to_the_cut(home: Home):
     lines = home.path().read_bytes().splitlines()
     ordinal = next(n for n, line in enumerate(lines) if b'"id":"test"' in line)
     base = based_on(thread(1), ordinal, 0)
@@ -254,7 +254,7 @@ def test_a_call_of_the_file_that_a_session_builds_on_may_be_cited_up_to_the_cut(
     assert refused(home, by_call("test"), 2) == "evidence_unknown"
 
 
-def test_the_first_line_may_be_longer_than_any_other(home: Home):
+def test_first_line_may_be_longer_than_any_other(home: Home):
     more: Json = {"base_instructions": {"text": "x" * 200_000}, "subagent_history_start_ordinal": 7}
     head = session(thread=thread(1), cwd=str(home.user / "shop"), **more)
     home.put(rollout(head, *work(), turn(user("mine"), *work()[2:])))
@@ -265,7 +265,7 @@ def test_the_first_line_may_be_longer_than_any_other(home: Home):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_call_without_outcome_and_one_that_is_only_quoted_are_unknown(home: Home, form: Form):
+def test_call_without_outcome_and_quoted_call_are_unknown(home: Home, form: Form):
     quoted = shell("cat old.jsonl", '{"type":"function_call_output","call_id":"ghost"}')
     waiting = call("exec_command", {"cmd": "sleep 9"}, "waiting")
     write(home, turn(user('what is "ghost"?'), *work(), quoted), waiting, form=form)
@@ -274,7 +274,7 @@ def test_a_call_without_outcome_and_one_that_is_only_quoted_are_unknown(home: Ho
         assert refused(home, by_call(name)) == "evidence_unknown", name
 
 
-def test_only_messages_of_turns_that_count_may_be_cited(home: Home):
+def test_only_messages_of_active_turns_can_be_cited(home: Home):
     write(home, turn(user("first")), turn(user("second")), rollback(1))
 
     assert apply(home, fact(evidence={"source": "user", "ref": "u1"})).accepted
@@ -282,7 +282,7 @@ def test_only_messages_of_turns_that_count_may_be_cited(home: Home):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_each_anchor_that_is_listed_may_be_cited(home: Home, form: Form):
+def test_each_listed_anchor_can_be_cited(home: Home, form: Form):
     write(home, turn(user("first"), *work(), plan(("look", True))), turn(user("again")), form=form)
     with remembering(home) as notes:
         anchors = notes.anchors(thread(1))
@@ -306,7 +306,7 @@ def test_anchors_are_the_newest_with_their_first_words(home: Home, form: Form):
     assert [each.seq for each in listed[:2]] == sorted(each.seq for each in listed[:2])[::-1]
 
 
-def test_a_call_names_its_files_as_the_checkpoint_does_and_each_once(home: Home):
+def test_call_names_its_files_once_each_as_the_checkpoint_does(home: Home):
     base = "/home/ana/shop"
     patches = patch(update=f"{base}/a.py"), shell(f"cat {base}/b.py /srv/c.log {base}/b.py")
     data = rollout(session(thread=thread(1), cwd=base), turn(user("go"), *patches))
@@ -327,7 +327,7 @@ def test_anchors_are_cut_and_bounded(home: Home):
 # --- decisions -----------------------------------------------------------------------------------
 
 
-def test_a_decision_id_is_used_once_even_when_it_was_revoked_or_evicted(home: Home):
+def test_decision_id_is_used_once_even_after_revocation_or_eviction(home: Home):
     with remembering(home) as notes:
         for number in range(33):
             notes.apply(thread(1), data_of(decision(f"d{number}")))
@@ -340,7 +340,7 @@ def test_a_decision_id_is_used_once_even_when_it_was_revoked_or_evicted(home: Ho
     assert apply(home, decision("new", supersedes="d2")).accepted
 
 
-def test_a_decision_id_that_was_rolled_back_is_free(home: Home):
+def test_rolled_back_decision_id_is_free(home: Home):
     apply(home, decision("d1"))
     grow(home, rollback(1), turn(user("again"), name="t2"))
 
@@ -349,7 +349,7 @@ def test_a_decision_id_that_was_rolled_back_is_free(home: Home):
     assert [each.decision for each in listed(home)] == ["Use PostgreSQL"]
 
 
-def test_a_superseded_decision_is_listed_with_the_one_that_replaced_it(home: Home):
+def test_superseded_decision_is_listed_with_its_successor(home: Home):
     apply(home, decision("d1", topic="store"))
     apply(home, decision("d2", supersedes="d1"))
 
@@ -396,7 +396,7 @@ def test_notes_are_facts_by_key_then_decisions_with_every_key(home: Home):
     }
 
 
-def test_what_makes_room_is_named_and_still_listed(home: Home):
+def test_evicted_note_is_named_and_still_listed(home: Home):
     with remembering(home) as notes:
         for number in range(63):
             assert notes.apply(thread(1), data_of(fact(f"k{number:02}"))).evicted == ()
@@ -421,7 +421,7 @@ def test_what_makes_room_is_named_and_still_listed(home: Home):
     assert refusal(lambda: revoke(home, "k00")).code == "unknown_note"
 
 
-def test_a_decision_that_makes_room_is_named(home: Home):
+def test_evicted_decision_is_named(home: Home):
     with remembering(home) as notes:
         for number in range(32):
             notes.apply(thread(1), data_of(decision(f"d{number}")))
@@ -435,7 +435,7 @@ def test_a_decision_that_makes_room_is_named(home: Home):
 # --- what a fact rests on ------------------------------------------------------------------------
 
 
-def test_a_fact_is_suspect_when_its_evidence_file_changes_or_goes(home: Home):
+def test_fact_is_suspect_when_its_evidence_file_changes_or_vanishes(home: Home):
     apply(home, fact(evidence={"source": "file", "ref": "b.py"}, dependsOn=on("a.py")))
     (note,) = listed(home)
     assert [each.uri for each in note.depends_on] == ["b.py", "a.py"]
@@ -448,7 +448,7 @@ def test_a_fact_is_suspect_when_its_evidence_file_changes_or_goes(home: Home):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_fact_from_a_call_that_read_a_file_rests_on_the_file(home: Home, form: Form):
+def test_fact_from_a_call_that_read_a_file_depends_on_it(home: Home, form: Form):
     write(home, turn(user("Fix the login"), *work()), form=form)
     apply(home, fact(evidence={"source": "tool_output", "ref": "read"}, dependsOn=on("b.py")))
     assert lines(home)[0]["payload"]["dependsOn"] == on("a.py", "b.py")
@@ -460,7 +460,7 @@ def test_a_fact_from_a_call_that_read_a_file_rests_on_the_file(home: Home, form:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_fact_from_a_tool_that_names_a_file_rests_on_the_file(home: Home, form: Form):
+def test_fact_from_a_tool_that_names_a_file_depends_on_it(home: Home, form: Form):
     asked = {"path": "a.py", "files": ["b.py", "no.py"]}
     read = mcp("fs", "read_file", "a = 1\n", asked, call="m1")
     write(home, turn(user("Fix the login"), read), form=form)
@@ -477,7 +477,7 @@ def test_a_fact_from_a_tool_that_names_a_file_rests_on_the_file(home: Home, form
     assert [(note.status, note.why) for note in listed(home)] == [("SUSPECT", "a.py")] * 2
 
 
-def test_what_the_host_adds_does_not_count_against_the_sixteen(home: Home):
+def test_dependencies_added_by_the_host_do_not_count_against_sixteen(home: Home):
     names = [f"f{number}.py" for number in range(16)]
     for name in names:
         (home.user / "shop" / name).write_text("x\n")
@@ -491,7 +491,7 @@ def test_what_the_host_adds_does_not_count_against_the_sixteen(home: Home):
     assert note.status == "VALID"
 
 
-def test_a_revoked_fact_is_gone_and_its_key_is_free(home: Home):
+def test_revoked_fact_is_gone_and_its_key_is_free(home: Home):
     apply(home, fact())
     assert revoke(home, "port") == "fact"
     named = {"revoke": {"kind": "fact", "id": "port"}}
@@ -503,7 +503,7 @@ def test_a_revoked_fact_is_gone_and_its_key_is_free(home: Home):
     assert [each.value for each in listed(home)] == ["9090"]
 
 
-def test_a_name_of_both_kinds_is_revoked_only_by_kind(home: Home):
+def test_name_of_both_kinds_is_revoked_only_by_kind(home: Home):
     with remembering(home) as notes:
         assert refusal(lambda: notes.revoke(thread(1), "same")).code == "unknown_note"
     assert not (home.state / "sessions").exists()
@@ -538,7 +538,7 @@ def test_a_name_of_both_kinds_is_revoked_only_by_kind(home: Home):
     ],
     ids=["under way", "before the first", "taken back", "all taken back"],
 )
-def test_an_update_belongs_to_the_turn_that_is_under_way(
+def test_update_belongs_to_the_running_turn(
     home: Home, before: tuple[Step, ...], turn_id: str | None
 ):
     write(home, *work(), *before)
@@ -547,7 +547,7 @@ def test_an_update_belongs_to_the_turn_that_is_under_way(
     assert [each.id for each in listed(home)] == ["port"]
 
 
-def test_what_was_accepted_in_no_turn_outlives_a_rollback(home: Home):
+def test_note_accepted_outside_a_turn_survives_a_rollback(home: Home):
     write(home, *work())
     apply(home, fact(evidence=IN_A, dependsOn=on("a.py")))
 
@@ -556,7 +556,7 @@ def test_what_was_accepted_in_no_turn_outlives_a_rollback(home: Home):
     assert [each.id for each in listed(home)] == ["port"]
 
 
-def test_later_is_later_though_the_file_became_shorter(home: Home):
+def test_later_note_stays_later_in_a_shortened_file(home: Home):
     write(home, turn(user("one"), *(shell(f"echo {number}") for number in range(9))))
     apply(home, fact(value="old"))
     write(home, turn(user("one")))
@@ -598,7 +598,7 @@ def client(shared: Home) -> Generator[Peer]:
 
 
 @pytest.mark.parametrize(("code", "rule", "payload"), REFUSED, ids=lambda each: str(each)[:20])
-def test_both_doors_refuse_alike_with_a_way_out_and_nothing_changes(  # noqa: PLR0917 - a row
+def test_both_doors_refuse_alike_with_a_remedy_and_change_nothing(  # noqa: PLR0917 - a row
     shared: Home, client: Peer, tmp_path: Path, code: str, rule: str, payload: object
 ):
     file = tmp_path / "payload.json"
@@ -620,7 +620,7 @@ def test_both_doors_refuse_alike_with_a_way_out_and_nothing_changes(  # noqa: PL
     assert kept(shared) == before
 
 
-def test_what_is_tried_out_is_answered_and_not_written(home: Home, tmp_path: Path):
+def test_dry_run_is_answered_and_not_written(home: Home, tmp_path: Path):
     file = tmp_path / "payload.json"
     file.write_text(json.dumps(fact()))
     before = kept(home)
@@ -638,7 +638,7 @@ def test_what_is_tried_out_is_answered_and_not_written(home: Home, tmp_path: Pat
     assert kept(home) == before
 
 
-def test_a_payload_may_come_from_standard_input(home: Home):
+def test_payload_may_come_from_standard_input(home: Home):
     for more_words in ((), ("-",), ("--json",)):
         done = home.run("apply", thread(1), *more_words, said=data_of(fact()))
         assert done.returncode == 0, done.stderr
@@ -646,7 +646,7 @@ def test_a_payload_may_come_from_standard_input(home: Home):
     assert [each["seq"] for each in lines(home)] == [LAST, LAST, LAST]
 
 
-def test_bytes_that_are_no_json_are_refused_by_both_ways_in(home: Home, tmp_path: Path):
+def test_invalid_json_is_refused_by_both_inputs(home: Home, tmp_path: Path):
     file = tmp_path / "payload.json"
     for data in (None, b"", b"\xff\xfe", b"{", b'{"kind":"fact"', b"[" * 5000, b'{"kind":NaN}'):
         if data is not None:
@@ -656,7 +656,7 @@ def test_bytes_that_are_no_json_are_refused_by_both_ways_in(home: Home, tmp_path
     assert not (home.state / "sessions").exists()
 
 
-def test_a_client_is_told_once_and_the_checkpoint_is_current(home: Home):
+def test_client_is_notified_once_and_the_checkpoint_is_current(home: Home):
     with Peer(home.root) as peer:
         peer.start()
         peer.call("checkpoints/show", {"sessionId": thread(1)})
@@ -680,7 +680,7 @@ def test_a_client_is_told_once_and_the_checkpoint_is_current(home: Home):
         assert peer.stop() == 0
 
 
-def test_a_follower_notices_what_another_process_accepted(home: Home):
+def test_watcher_notices_a_note_of_another_process(home: Home):
     with home.house() as house:
         follower = SessionWatcher(house.sessions)
         follower.begin()
@@ -696,7 +696,7 @@ def test_a_follower_notices_what_another_process_accepted(home: Home):
         assert follower.drain() == []
 
 
-def test_nothing_is_stored_for_a_file_elsewhere_or_an_older_one(home: Home, tmp_path: Path):
+def test_nothing_is_stored_for_an_outside_or_older_file(home: Home, tmp_path: Path):
     elsewhere = tmp_path / home.path(9).name
     elsewhere.write_bytes(rollout(session(thread=thread(9)), turn(user("far away"))))
     home.put(home.path().read_bytes(), 1, segment=5)
@@ -713,7 +713,7 @@ def test_nothing_is_stored_for_a_file_elsewhere_or_an_older_one(home: Home, tmp_
 # --- two at once ---------------------------------------------------------------------------------
 
 
-def test_two_processes_at_once_both_stand_and_no_id_is_used_twice(home: Home, tmp_path: Path):
+def test_two_concurrent_notes_both_count_and_no_id_is_used_twice(home: Home, tmp_path: Path):
     home.here("show", thread(1))
     running: list[subprocess.Popen[bytes]] = []
     for number in range(6):

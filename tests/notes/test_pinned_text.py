@@ -26,7 +26,7 @@ def pinned(folder: Path, start: int, end: int, text: str = KEY) -> str | None:
     return pinned_now(Workspace(), str(folder), Pin("shop.pem", start, end)).content
 
 
-def test_lines_out_of_the_middle_of_a_key_show_none_of_it(tmp_path: Path):
+def test_lines_inside_a_key_show_none_of_it(tmp_path: Path):
     assert pinned(tmp_path, 3, 4) == MARK
 
 
@@ -36,14 +36,14 @@ def test_lines_beside_a_key_stay(tmp_path: Path):
     assert pinned(tmp_path, 6, 6) == "port = 80\n"
 
 
-def test_a_line_whose_name_stands_on_the_one_before_shows_no_secret(tmp_path: Path):
+def test_value_after_a_name_on_the_line_before_is_redacted(tmp_path: Path):
     told = 'password:\n  "hunter2 and more"\nport: 80\n'
 
     assert pinned(tmp_path, 2, 3, told) == f'  "{MARK}"\nport: 80\n'
 
 
 @given(st.lists(st.sampled_from([KEY, "ghp_" + "A1b2" * 9, "a = 1\n", MARK, '"', "token: ", "x"])))
-def test_what_lies_between_the_secrets_is_what_redacting_leaves(parts: list[str]):
+def test_text_between_secrets_equals_the_redacted_one(parts: list[str]):
     text = "".join(parts)
     found = secrets(text)
 

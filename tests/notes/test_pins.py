@@ -71,7 +71,7 @@ def all_pinned(home: Home) -> None:
     pinned(home, "--note", "build.command")
 
 
-def test_messages_notes_and_texts_are_pinned_listed_in_their_order_and_let_go(home: Home):
+def test_messages_notes_and_texts_are_pinned_listed_in_order_and_unpinned(home: Home):
     ref = request(home)
 
     all_pinned(home)
@@ -99,7 +99,7 @@ def test_messages_notes_and_texts_are_pinned_listed_in_their_order_and_let_go(ho
         assert home.refused("unpin", SESSION, *what)["code"] == "invalid_payload"
 
 
-def test_a_message_is_pinned_by_each_of_its_names_and_kept_by_its_number(home: Home):
+def test_message_is_pinned_by_any_of_its_names_and_stored_by_its_seq(home: Home):
     ref = request(home)
 
     for name in (ref, ref[1:], "u1", "t1"):
@@ -119,7 +119,7 @@ def test_a_message_is_pinned_by_each_of_its_names_and_kept_by_its_number(home: H
         (["--text", " \n "], "invalid_payload"),
     ],
 )
-def test_what_is_no_message_no_note_or_a_secret_is_not_pinned(
+def test_unknown_message_or_note_and_a_secret_are_not_pinned(
     home: Home, what: list[str], code: str
 ):
     error = home.refused("pin", SESSION, *what)
@@ -130,7 +130,7 @@ def test_what_is_no_message_no_note_or_a_secret_is_not_pinned(
 
 
 @pytest.mark.parametrize("what", [["a.py", "--text", "x"], ["--note", "lamp-1", "--message", "t1"]])
-def test_one_thing_is_pinned_at_a_time(home: Home, what: list[str]):
+def test_only_one_thing_is_pinned_at_a_time(home: Home, what: list[str]):
     assert home.here("pin", SESSION, *what).returncode == 2
     assert home.here("unpin", SESSION).returncode == 2
     with Peer(home.root) as peer:
@@ -142,7 +142,7 @@ def test_one_thing_is_pinned_at_a_time(home: Home, what: list[str]):
     assert one["items"] == pinned(home) == [NONE | {"text": "Hold on."}]
 
 
-def test_a_pinned_text_is_one_line_of_bounded_length(home: Home):
+def test_pinned_text_is_one_line_of_bounded_length(home: Home):
     (pin,) = pinned(home, "--text", "\x1b[31mred\u202e\nand " + "long " * 1000)
 
     assert pin["text"].startswith("[31mred and long")
@@ -150,7 +150,7 @@ def test_a_pinned_text_is_one_line_of_bounded_length(home: Home):
     assert pin["text"].endswith("…")
 
 
-def test_every_digest_quotes_what_is_pinned_in_the_users_order(home: Home):
+def test_every_digest_quotes_pins_in_the_users_order(home: Home):
     ref = request(home)
     before = digest(home)
 
@@ -173,7 +173,7 @@ def test_every_digest_quotes_what_is_pinned_in_the_users_order(home: Home):
     assert len(lines(few)) + few["left"]["PINNED"] == 5
 
 
-def test_a_pinned_answer_is_quoted_and_of_a_later_turn_only_from_there_on(home: Home):
+def test_pinned_answer_is_quoted_from_its_turn_on(home: Home):
     answer = next(
         line["ref"]
         for line in digest(home)["lines"]
@@ -188,7 +188,7 @@ def test_a_pinned_answer_is_quoted_and_of_a_later_turn_only_from_there_on(home: 
     assert (lines(then), then["left"]) == ([], {"PINNED": 1})
 
 
-def test_what_is_gone_is_not_quoted_but_counted(home: Home):
+def test_missing_pin_is_counted_and_not_quoted(home: Home):
     pinned(home, "--note", "lamp-1")
     home.json("notes", "revoke", SESSION, "lamp-1")
 
@@ -198,7 +198,7 @@ def test_what_is_gone_is_not_quoted_but_counted(home: Home):
     assert pinned(home) == [NONE | {"note": "lamp-1"}]  # it may come back
 
 
-def test_a_pinned_message_of_a_turn_that_was_taken_back_is_not_quoted(tmp_path: Path):
+def test_pinned_message_of_a_rolled_back_turn_is_not_quoted(tmp_path: Path):
     home = Home(tmp_path)
     home.put(r.rollout(r.session("legacy"), CAVE, LAMP))
     pinned(home, "--message", "t1")
@@ -219,9 +219,7 @@ def branched(home: Home, mode: str, turn: str = "1") -> str:
 
 
 @pytest.mark.parametrize("mode", ["soft", "hard"])
-def test_a_branch_begins_with_the_pins_of_its_source_but_for_messages_behind_the_marker(
-    home: Home, mode: str
-):
+def test_branch_keeps_the_pins_of_its_source_up_to_the_marker(home: Home, mode: str):
     all_pinned(home)
     pinned(home, "--message", "t2")
 
@@ -231,7 +229,7 @@ def test_a_branch_begins_with_the_pins_of_its_source_but_for_messages_behind_the
     assert lines(digest(home, session=branch)) == lines(digest(home))[:-1]
 
 
-def test_a_soft_branch_of_a_session_without_a_head_counts_its_messages_anew(tmp_path: Path):
+def test_soft_branch_of_a_session_without_a_head_renumbers_its_messages(tmp_path: Path):
     home = Home(tmp_path)
     home.put(r.rollout(r.session("bare"), CAVE, LAMP))
     pinned(home, "--message", "t1")
@@ -244,7 +242,7 @@ def test_a_soft_branch_of_a_session_without_a_head_counts_its_messages_anew(tmp_
 
 
 @pytest.mark.parametrize("into", ["new", "in-place"])
-def test_a_compaction_keeps_the_pins_and_its_digest_quotes_them(home: Home, into: str):
+def test_compaction_keeps_the_pins_and_its_digest_quotes_them(home: Home, into: str):
     all_pinned(home)
     wanted = lines(digest(home))
 
@@ -260,7 +258,7 @@ def test_a_compaction_keeps_the_pins_and_its_digest_quotes_them(home: Home, into
 
 
 @pytest.mark.parametrize("size", [1, 3 << 20])
-def test_what_a_hook_hands_over_quotes_them_however_far_back_they_stand(tmp_path: Path, size: int):
+def test_injected_bundle_quotes_pins_of_any_age(tmp_path: Path, size: int):
     home = Home(tmp_path)
     long = r.turn(r.user("Look."), r.shell("cat log", "x" * size))
     home.put(r.rollout(r.session(thread=SESSION), CAVE, long, r.compacted("So far.", []), LAMP))
@@ -276,7 +274,7 @@ def test_what_a_hook_hands_over_quotes_them_however_far_back_they_stand(tmp_path
     ]
 
 
-def test_packs_for_other_machines_hold_the_pinned_files_and_count_the_rest(home: Home):
+def test_packs_hold_pinned_files_and_count_the_other_pins(home: Home):
     all_pinned(home)
     file = home.root / "session.pack"
 

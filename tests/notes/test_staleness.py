@@ -177,7 +177,7 @@ TestStaleness.settings = settings(
 )
 
 
-def test_an_invariant_of_the_third_turn_outlives_five_hundred_turns(home: Home, tmp_path: Path):
+def test_invariant_of_the_third_turn_survives_five_hundred_turns(home: Home, tmp_path: Path):
     base = tmp_path / "project"
     base.mkdir()
     (base / "conf.py").write_text("TTL = 900\n")

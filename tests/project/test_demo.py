@@ -33,7 +33,7 @@ def ask(home: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def test_the_demo_is_read_without_a_finding_and_holds_one_of_each_kind(demo: Path) -> None:
+def test_demo_is_read_without_a_problem_and_has_one_of_each_kind(demo: Path) -> None:
     report: dict[str, Any] = json.loads(ask(demo, "doctor"))
     sessions: list[dict[str, Any]] = json.loads(ask(demo, "sessions"))
 
@@ -47,7 +47,7 @@ def test_the_demo_is_read_without_a_finding_and_holds_one_of_each_kind(demo: Pat
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for VS Code is a shell script")
-def test_vs_code_is_taken_where_it_is(tmp_path: Path) -> None:
+def test_installed_vs_code_is_used(tmp_path: Path) -> None:
     code, vsix, log = tmp_path / "code", tmp_path / "x.vsix", tmp_path / "log"
     code.write_text(f"#!/bin/sh\necho \"$*\" >>'{log}'\n")
     code.chmod(0o755)

@@ -27,7 +27,7 @@ REACHES_OUT = {"exec", "eval", "input", "open", "print"}
 DIFFERS_FROM_RUN_TO_RUN = {"hash", "id"}
 
 
-def test_the_import_contracts_hold() -> None:
+def test_import_contracts_hold() -> None:
     lint = shutil.which("lint-imports", path=str(Path(sys.executable).parent))
     assert lint is not None, "import-linter is not installed beside this interpreter"
 
@@ -50,26 +50,26 @@ def within_the_package(path: Path) -> str:
 
 
 @pytest.mark.parametrize("module", sorted(PACKAGE.rglob("*.py")), ids=within_the_package)
-def test_a_module_says_what_it_is_for(module: Path) -> None:
+def test_module_has_a_docstring(module: Path) -> None:
     assert ast.get_docstring(ast.parse(module.read_bytes())), "no docstring"
 
 
 @pytest.mark.parametrize("module", sorted(PACKAGE.glob("core/**/*.py")), ids=within_the_package)
-def test_a_core_module_uses_no_builtin_that_is_not_pure(module: Path) -> None:
+def test_core_module_uses_only_pure_builtins(module: Path) -> None:
     nodes = ast.walk(ast.parse(module.read_bytes()))
     read = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
     assert read & (REACHES_OUT | DIFFERS_FROM_RUN_TO_RUN) == set()
 
 
-def test_no_module_has_a_name_that_says_nothing() -> None:
+def test_module_names_are_meaningful() -> None:
     modules = [path for top in ("server", "tests", "bench") for path in (ROOT / top).rglob("*.py")]
     rooms = {room for path in modules for room in (path, *path.parents) if ROOT in room.parents}
 
     assert [room for room in rooms if {room.stem, room.stem.removesuffix("s")} & SAYS_NOTHING] == []
 
 
-def test_the_versions_agree() -> None:
+def test_versions_agree() -> None:
     version = PYPROJECT["project"]["version"]
     extension = ROOT / "package.json"
 
@@ -91,7 +91,7 @@ def wanted(dependencies: list[str]) -> set[str]:
     return {re.sub(r"[-_.]+", "-", name[0]).lower() for name in names if name}
 
 
-def test_the_requirement_lists_hold_what_the_project_names() -> None:
+def test_requirement_lists_hold_the_named_requirements() -> None:
     runtime, dev = pins("requirements.txt"), pins("requirements-dev.txt")
 
     assert wanted(PYPROJECT["project"]["dependencies"]) <= runtime.keys()
@@ -100,14 +100,14 @@ def test_the_requirement_lists_hold_what_the_project_names() -> None:
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
-def test_a_requirement_list_names_no_package_index(name: str) -> None:
+def test_requirement_list_names_no_package_index(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
 
     assert "://" not in text
     assert not re.search(r"^--(?!hash)", text, re.MULTILINE)
 
 
-def test_the_wheel_holds_the_package_alone(tmp_path: Path) -> None:
+def test_wheel_holds_only_the_package(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
@@ -146,7 +146,7 @@ def files_of_the_project(tmp_path_factory: pytest.TempPathFactory) -> list[Path]
     ],
     ids=["path", "folder"],
 )
-def test_no_file_depends_on_where_it_was_written(
+def test_no_file_depends_on_its_place_on_a_machine(
     files_of_the_project: list[Path], pattern: bytes, why: str
 ) -> None:
     found = [

@@ -95,7 +95,7 @@ def shown_commands() -> Iterator[tuple[str, str]]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the page shows paths of a POSIX system")
 @pytest.mark.parametrize(("line", "output"), [*shown_commands()], ids=lambda text: text[:40])
-def test_a_page_shows_what_a_terminal_shows(home: Home, line: str, output: str):
+def test_page_shows_the_real_output_of_a_terminal(home: Home, line: str, output: str):
     _, *arguments = shlex.split(line)
 
     done = home.run(*arguments, cwd=home.user / "shop")
@@ -116,11 +116,11 @@ def as_ana_sees_it(home: Home, text: str) -> str:
 @pytest.mark.parametrize(
     ("page", "most"), [("README.md", 150), ("server/README.md", 120), ("tests/README.md", 110)]
 )
-def test_a_first_page_is_short(page: str, most: int):
+def test_first_page_is_short(page: str, most: int):
     assert len(TEXTS[page].splitlines()) <= most
 
 
-def test_the_page_of_the_commands_has_each_command_its_help_and_says_something_of_it():
+def test_page_of_commands_has_each_command_with_help_and_text():
     page = TEXTS["docs/cli.md"]
     told = re.split(r"(?m)^## `codex-checkpoints ", page)[1:]
 
@@ -129,7 +129,7 @@ def test_the_page_of_the_commands_has_each_command_its_help_and_says_something_o
     assert [text for text in told if not text.partition("<!-- end -->")[2].strip()] == []
 
 
-def test_an_option_that_the_page_of_the_commands_names_is_one_of_that_command():
+def test_options_named_on_the_page_of_commands_exist():
     everywhere = {"--help", "--codex-home", "--state-dir", "--json"}
     for section in re.split(r"(?m)^## `codex-checkpoints ", TEXTS["docs/cli.md"])[1:]:
         name, _, text = section.partition("`\n")
@@ -139,7 +139,7 @@ def test_an_option_that_the_page_of_the_commands_names_is_one_of_that_command():
         assert named <= known | everywhere, name
 
 
-def test_the_commands_of_the_first_page_can_be_parsed():
+def test_commands_of_the_first_page_can_be_parsed():
     lines = [line for block in blocks("README.md", "sh") for line in block.splitlines()]
     lines = [line for line in lines if line.startswith("codex-checkpoints ")]
 
@@ -150,7 +150,7 @@ def test_the_commands_of_the_first_page_can_be_parsed():
         assert options <= set(re.findall(r"--[a-z][a-z-]+", pages.printed_help(name))), line
 
 
-def test_the_reference_shows_each_setting_with_its_default():
+def test_reference_shows_each_setting_with_its_default():
     (text,) = blocks("docs/reference.md", "toml")
     settings, problems = read_settings(text)
 
@@ -163,14 +163,14 @@ def test_the_reference_shows_each_setting_with_its_default():
     assert settings.caps_per_model, "how to choose caps for one model"
 
 
-def test_the_reference_names_each_setting_of_the_editor():
+def test_reference_names_each_setting_of_the_editor():
     manifest = orjson.loads((ROOT / "package.json").read_bytes())
     names = manifest["contributes"]["configuration"]["properties"]
 
     assert [name for name in names if f"`{name}`" not in TEXTS["docs/reference.md"]] == []
 
 
-def test_the_first_page_names_targets_of_the_makefile():
+def test_first_page_names_targets_of_the_makefile():
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     named = re.findall(r"`make (\w+)`", TEXTS["README.md"])
 
@@ -180,7 +180,7 @@ def test_the_first_page_names_targets_of_the_makefile():
 # --- the protocol --------------------------------------------------------------------------------
 
 
-def test_the_protocol_page_has_each_field_of_each_record():
+def test_protocol_page_has_each_field_of_each_record():
     page = TEXTS["server/PROTOCOL.md"]
 
     assert pages.with_tables(page) == page, "python tools/pages.py"
@@ -189,7 +189,7 @@ def test_the_protocol_page_has_each_field_of_each_record():
     ] == []
 
 
-def test_the_protocol_page_has_each_record_method_and_notification_and_no_other():
+def test_protocol_page_has_exactly_the_records_methods_and_notifications():
     page = TEXTS["server/PROTOCOL.md"]
     methods = [each.name for each in (*protocol.METHODS, *protocol.EVENTS)]
 
@@ -197,7 +197,7 @@ def test_the_protocol_page_has_each_record_method_and_notification_and_no_other(
     assert re.findall(r"^## `(\S+)`$", page, re.MULTILINE) == methods
 
 
-def test_the_protocol_page_has_each_code_that_is_raised_and_no_other():
+def test_protocol_page_has_exactly_the_raised_codes():
     text = section("server/PROTOCOL.md", "## Errors")
     told = {row[0].strip("`") for row in rows(text) if row[0].startswith("`")}
     sources = [path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")]
@@ -217,7 +217,7 @@ def captured() -> dict[str, tuple[Any, Any]]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the page shows paths of a POSIX system")
 @pytest.mark.parametrize("method", protocol.METHODS, ids=lambda method: method.name)
-def test_the_example_of_a_method_is_what_the_server_answers(
+def test_example_of_a_method_is_the_real_answer(
     captured: dict[str, tuple[Any, Any]], method: protocol.Method
 ):
     request, answer = messages(f"## `{method.name}`")
@@ -226,7 +226,7 @@ def test_the_example_of_a_method_is_what_the_server_answers(
 
 
 @pytest.mark.parametrize("method", protocol.METHODS, ids=lambda method: method.name)
-def test_the_examples_of_a_method_fit_its_records(method: protocol.Method):
+def test_examples_of_a_method_match_its_records(method: protocol.Method):
     request, answer = messages(f"## `{method.name}`")
 
     assert request["method"] == method.name
@@ -235,7 +235,7 @@ def test_the_examples_of_a_method_fit_its_records(method: protocol.Method):
 
 
 @pytest.mark.parametrize("event", protocol.EVENTS, ids=lambda event: event.name)
-def test_the_example_of_a_notification_fits_its_record(event: protocol.Event):
+def test_example_of_a_notification_matches_its_record(event: protocol.Event):
     (message,) = messages(f"## `{event.name}`")
 
     assert message["method"] == event.name
@@ -264,7 +264,7 @@ def named_files(page: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("page", ["server/README.md", "tests/README.md"])
-def test_each_file_that_a_page_names_is_there(page: str):
+def test_each_file_named_on_a_page_exists(page: str):
     made_at_run_time = {"checkpoint_v1.json", "config.toml", "hooks.json", "thread-writer-locks/"}
     names = set(named_files(page)) - made_at_run_time
 
@@ -287,7 +287,7 @@ def is_there(name: str) -> bool:
         ("tests/README.md", ROOT.glob("tests/*/*")),
     ],
 )
-def test_a_page_names_each_folder_of_its_part(page: str, files: Iterator[Path]):
+def test_page_names_each_folder_of_its_part(page: str, files: Iterator[Path]):
     wanted = {f"{path.parent.name}/" for path in files if path.parent.name[0] not in "._"}
 
     assert len(wanted) > 3
@@ -295,7 +295,7 @@ def test_a_page_names_each_folder_of_its_part(page: str, files: Iterator[Path]):
 
 
 @pytest.mark.parametrize("page", list(PAGES))
-def test_a_link_leads_somewhere(page: str):
+def test_link_target_exists(page: str):
     for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
         if "://" in target:
             continue

@@ -37,7 +37,7 @@ PROGRAMS = {
 
 @pytest.mark.skipif(not forked_python.FORKS, reason="nothing is forked here")
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
-def test_a_forked_program_does_what_a_new_interpreter_does(tmp_path: Path, program: list[str]):
+def test_forked_program_behaves_like_a_new_interpreter(tmp_path: Path, program: list[str]):
     home = Home(tmp_path)
     both: list[tuple[int, bytes, bytes]] = []
     for run in (forked_python.run, subprocess.run):
@@ -65,7 +65,7 @@ def test_a_forked_program_does_what_a_new_interpreter_does(tmp_path: Path, progr
     ],
     ids=" ".join,
 )
-def test_a_command_inside_a_test_does_what_a_process_does(home: Home, arguments: list[str]):
+def test_command_inside_a_test_behaves_like_a_process(home: Home, arguments: list[str]):
     home.put(chat("one"))
     home.config("unheardOf = 1")
     home.here("show", thread(1))
@@ -79,7 +79,7 @@ def test_a_command_inside_a_test_does_what_a_process_does(home: Home, arguments:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="groups of POSIX")
-def test_a_forked_program_has_a_group_of_its_own_from_the_first_moment(tmp_path: Path):
+def test_forked_program_has_its_own_group_from_the_start(tmp_path: Path):
     import os
 
     process = Home(tmp_path).start("watch")

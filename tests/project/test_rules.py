@@ -26,7 +26,7 @@ def where(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def test_every_rule_that_is_cited_stands_on_the_page():
+def test_every_cited_rule_is_on_the_page():
     known = {rule for rule, _, _ in ROWS}
 
     missing = {
@@ -39,7 +39,7 @@ def test_every_rule_that_is_cited_stands_on_the_page():
     assert not missing, "cited, and not on docs/rules.md"
 
 
-def test_every_heading_that_is_cited_stands_on_the_page():
+def test_every_cited_heading_is_on_the_page():
     cited = {
         (where(path), heading)
         for path in CITING
@@ -49,18 +49,18 @@ def test_every_heading_that_is_cited_stands_on_the_page():
     assert {one for one in cited if one[1] not in HEADINGS} == set()
 
 
-def test_a_rule_stands_on_the_page_once():
+def test_rule_is_on_the_page_once():
     counted = Counter(rule for rule, _, _ in ROWS)
 
     assert {rule for rule, count in counted.items() if count > 1} == set()
 
 
 @pytest.mark.parametrize("test", sorted({test for _, _, test in ROWS}))
-def test_the_test_that_holds_a_rule_exists(test: str):
+def test_test_of_a_rule_exists(test: str):
     assert (ROOT / test).is_file()
 
 
-def test_the_tests_that_the_text_names_exist():
+def test_tests_named_in_the_text_exist():
     named = {
         name
         for line in PAGE.splitlines()

@@ -107,7 +107,7 @@ def without_network() -> list[str]:
 
 
 @pytest.mark.timeout(60)
-def test_the_packaged_server_starts_and_answers(
+def test_packaged_server_starts_and_answers(
     python: str, traps: dict[str, str], codex_home: Path, unpacked: Path, tmp_path: Path
 ):
     launcher = str(unpacked / "bundled" / "launch.py")
@@ -140,7 +140,7 @@ def test_the_packaged_server_starts_and_answers(
 
 
 @pytest.mark.timeout(60)
-def test_the_packaged_server_brings_the_driver_of_a_postgresql_remote(
+def test_packaged_server_includes_the_postgresql_driver(
     python: str, traps: dict[str, str], codex_home: Path, unpacked: Path
 ):
     with socket.create_server(("127.0.0.1", 0)) as closed:
@@ -159,7 +159,7 @@ def test_the_packaged_server_brings_the_driver_of_a_postgresql_remote(
     assert json.loads(done.stdout)["error"]["code"] == "remote_unreachable", done.stderr
 
 
-def test_the_package_holds_nothing_that_was_left_lying_about():
+def test_package_holds_no_stray_files():
     with zipfile.ZipFile(VSIX) as archive:
         names = archive.namelist()
 
@@ -168,7 +168,7 @@ def test_the_package_holds_nothing_that_was_left_lying_about():
     assert any(name.endswith("/LICENSE.txt") for name in names)
 
 
-def test_the_launcher_is_the_one_of_this_checkout():
+def test_launcher_is_the_one_of_this_checkout():
     with zipfile.ZipFile(VSIX) as archive:
         packed = archive.read("extension/bundled/launch.py")
 

@@ -50,7 +50,7 @@ def put(store: FolderHistoryStore, data: bytes, most: int) -> SessionRow:
     return row
 
 
-def test_only_the_owner_may_read_what_is_pushed(store: FolderHistoryStore) -> None:
+def test_only_the_owner_can_read_pushed_files(store: FolderHistoryStore) -> None:
     put(store, DATA, 700)
 
     for path in Path(store.place).rglob("*"):
@@ -58,7 +58,7 @@ def test_only_the_owner_may_read_what_is_pushed(store: FolderHistoryStore) -> No
         assert stat.S_IMODE(path.stat().st_mode) == wanted, path
 
 
-def test_no_file_is_ever_written_again(store: FolderHistoryStore) -> None:
+def test_no_file_is_written_twice(store: FolderHistoryStore) -> None:
     put(store, DATA[:1500], 400)
     folder = Path(store.place)
     before = {path: (path.read_bytes(), path.stat().st_ino) for path in folder.rglob("*.*")}
@@ -77,7 +77,7 @@ def synced(one: Path, other: Path) -> None:
         shutil.copytree(source, target, dirs_exist_ok=True)
 
 
-def test_machines_that_pushed_apart_meet_in_the_same_bytes(tmp_path: Path) -> None:
+def test_machines_that_pushed_separately_get_the_same_bytes(tmp_path: Path) -> None:
     one, other = (FolderHistoryStore(str(tmp_path / name)) for name in ("one", "other"))
     for each, most in ((one, 400), (other, 700)):
         each.make()
@@ -92,7 +92,7 @@ def test_machines_that_pushed_apart_meet_in_the_same_bytes(tmp_path: Path) -> No
     assert put(one, DATA + b'{"more":1}\n', 900) == put(other, DATA + b'{"more":1}\n', 900)
 
 
-def test_machines_that_went_apart_each_keep_a_readable_history(tmp_path: Path) -> None:
+def test_diverged_machines_each_keep_a_readable_history(tmp_path: Path) -> None:
     one, other = (FolderHistoryStore(str(tmp_path / name)) for name in ("one", "other"))
     ends = DATA + b'{"end":"one"}\n', DATA + b'{"end":"the other one"}\n'
     for each, data in zip((one, other), ends, strict=True):
@@ -109,7 +109,7 @@ def test_machines_that_went_apart_each_keep_a_readable_history(tmp_path: Path) -
     assert head == Head(1, len(ends[1]), rows[0].row.prefix)
 
 
-def test_a_row_that_is_still_being_synced_is_passed_over(store: FolderHistoryStore) -> None:
+def test_partially_synced_row_is_skipped(store: FolderHistoryStore) -> None:
     put(store, DATA[:900], 900)
     (old,) = Path(store.place).rglob("rows/*.json")
     kept = old.read_bytes()
@@ -126,7 +126,7 @@ def test_a_row_that_is_still_being_synced_is_passed_over(store: FolderHistorySto
     assert store.rows().unreadable == 1
 
 
-def test_what_a_syncing_program_adds_is_ignored(store: FolderHistoryStore) -> None:
+def test_files_of_a_sync_program_are_ignored(store: FolderHistoryStore) -> None:
     put(store, DATA, 700)
     folder = Path(store.place) / "sessions" / SESSION
     (folder / "000001" / "0-e3b0 (conflicted copy).zst").write_bytes(b"x")
@@ -139,7 +139,7 @@ def test_what_a_syncing_program_adds_is_ignored(store: FolderHistoryStore) -> No
 
 
 @pytest.mark.parametrize("name", ["../../escape", "a/b", "", ".", "..", "x" * 200, "ä"])
-def test_an_id_never_names_another_place(store: FolderHistoryStore, name: str) -> None:
+def test_id_never_names_another_path(store: FolderHistoryStore, name: str) -> None:
     (segment,) = segments(DATA)
     with pytest.raises(RemoteRefused):
         store.append(name, 1, segment)
@@ -153,7 +153,7 @@ def test_an_id_never_names_another_place(store: FolderHistoryStore, name: str) -
         (b"", RemoteUnreachable),
     ],
 )
-def test_a_folder_of_another_program_or_version_is_left_alone(
+def test_folder_of_another_program_or_version_is_left_alone(
     store: FolderHistoryStore, content: bytes, error: type[Exception]
 ) -> None:
     Path(store.place, FORMAT_FILE).write_bytes(content)
@@ -165,7 +165,7 @@ def test_a_folder_of_another_program_or_version_is_left_alone(
     assert snapshot(Path(store.place)) == before
 
 
-def test_a_missing_segment_is_damage_and_is_filled_by_the_next_push(
+def test_missing_segment_is_damage_and_the_next_push_repairs_it(
     store: FolderHistoryStore,
 ) -> None:
     row = put(store, DATA, 700)
@@ -182,7 +182,7 @@ def test_a_missing_segment_is_damage_and_is_filled_by_the_next_push(
     assert b"".join(store.read(SESSION, row.head)) == DATA
 
 
-def test_a_full_disk_takes_nothing_half_and_says_so(tmp_path: Path) -> None:
+def test_full_disk_stores_nothing_partial_and_is_reported(tmp_path: Path) -> None:
     with mounted(tmp_path / "disk") as disk:
         store = FolderHistoryStore(str(disk / "remote"))
         store.make()
@@ -196,7 +196,7 @@ def test_a_full_disk_takes_nothing_half_and_says_so(tmp_path: Path) -> None:
         put(store, DATA[:900] + noise, 1 << 20)
 
 
-def test_a_read_only_disk_is_refused(tmp_path: Path) -> None:
+def test_read_only_disk_is_refused(tmp_path: Path) -> None:
     with mounted(tmp_path / "disk") as disk:
         store = FolderHistoryStore(str(disk / "remote"))
         store.make()
@@ -208,7 +208,7 @@ def test_a_read_only_disk_is_refused(tmp_path: Path) -> None:
 # --- the commands --------------------------------------------------------------------------------
 
 
-def test_remote_set_asks_before_it_makes_anything(tmp_path: Path) -> None:
+def test_remote_set_asks_before_it_creates_anything(tmp_path: Path) -> None:
     machines = Machines(tmp_path)
     other = tmp_path / "other"
 
@@ -222,14 +222,14 @@ def test_remote_set_asks_before_it_makes_anything(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["{home}/sessions/x", "https://db.example.com/codex"])
-def test_what_cannot_be_a_remote_is_refused(tmp_path: Path, place: str) -> None:
+def test_invalid_place_of_a_remote_is_refused(tmp_path: Path, place: str) -> None:
     machines = Machines(tmp_path)
 
     where = place.format(home=machines.there.root)
     assert machines.there.refused("remote", "set", where, "--yes")["code"] == "invalid_payload"
 
 
-def test_a_damaged_choice_is_said_and_replaced(tmp_path: Path) -> None:
+def test_damaged_choice_is_reported_and_replaced(tmp_path: Path) -> None:
     machines = Machines(tmp_path)
     choice = machines.there.state / "remote.json"
     before = json.loads(choice.read_text())
@@ -241,7 +241,7 @@ def test_a_damaged_choice_is_said_and_replaced(tmp_path: Path) -> None:
     assert machines.there.json("remote", "set", str(machines.folder))["made"] is True
 
 
-def test_status_and_delete(tmp_path: Path) -> None:
+def test_status_and_delete_work(tmp_path: Path) -> None:
     machines = Machines(tmp_path)
     machines.chat("one")
     size = machines.push()["bytes"]
@@ -287,7 +287,7 @@ def work(sessions, root, session):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["kill", "refuse"])
-def test_a_push_that_was_killed_at_any_step_goes_on(tmp_path: Path, how: str) -> None:
+def test_push_killed_at_any_step_resumes(tmp_path: Path, how: str) -> None:
     machines = Machines(tmp_path / "all")
     path = machines.chat("one", "two")
     home = machines.there
@@ -312,7 +312,7 @@ def test_a_push_that_was_killed_at_any_step_goes_on(tmp_path: Path, how: str) ->
 
 
 @pytest.mark.slow
-def test_a_pull_that_was_killed_at_any_step_is_whole_or_not_there(tmp_path: Path) -> None:
+def test_pull_killed_at_any_step_is_complete_or_absent(tmp_path: Path) -> None:
     machines = Machines(tmp_path / "all")
     path = machines.chat("one")
     machines.there.json("mark", SESSION, "--label", "here")

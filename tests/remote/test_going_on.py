@@ -53,7 +53,7 @@ class Cutting:
 
 
 @pytest.mark.parametrize("stored", [False, True], ids=["lost", "answer lost"])
-def test_a_push_that_was_cut_anywhere_goes_on_and_gives_the_same_bytes(
+def test_push_cut_off_anywhere_resumes_and_gives_the_same_bytes(
     machines: Machines, stored: bool
 ) -> None:
     path = machines.chat(*(f"question {number}" for number in range(60)))
@@ -73,9 +73,7 @@ def test_a_push_that_was_cut_anywhere_goes_on_and_gives_the_same_bytes(
             assert history(inner) == whole, room
 
 
-def test_a_session_that_goes_on_sends_only_what_is_new(
-    machines: Machines, store: HistoryStore
-) -> None:
+def test_grown_session_sends_only_new_bytes(machines: Machines, store: HistoryStore) -> None:
     path = machines.chat("one")
     first = pushed(machines.there, store)
     before = len(history(store))
@@ -105,7 +103,7 @@ class Interleaved:
 
 
 @pytest.mark.parametrize("sizes", [(700, 300), (300, 700), (512, 512)])
-def test_pushers_at_once_with_other_segments_give_the_same_bytes(
+def test_concurrent_pushers_with_other_segments_give_the_same_bytes(
     machines: Machines, store: HistoryStore, sizes: tuple[int, int]
 ) -> None:
     path = machines.chat(*(f"question {number}" for number in range(20)))
@@ -122,7 +120,7 @@ def test_pushers_at_once_with_other_segments_give_the_same_bytes(
     assert history(store) == path.read_bytes()
 
 
-def test_others_that_always_push_other_lines_end_in_a_conflict(machines: Machines) -> None:
+def test_repeated_pushes_of_other_lines_end_in_a_conflict(machines: Machines) -> None:
     machines.chat("one")
 
     class Different:
@@ -140,7 +138,7 @@ def test_others_that_always_push_other_lines_end_in_a_conflict(machines: Machine
         assert refusal(lambda: pusher.push(going)).code == "conflict"
 
 
-def test_a_reverted_file_opens_a_generation(machines: Machines, store: HistoryStore) -> None:
+def test_reverted_file_opens_a_generation(machines: Machines, store: HistoryStore) -> None:
     path = machines.chat("one", "two", "three")
     pushed(machines.there, store)
     lines = path.read_bytes().splitlines(keepends=True)
@@ -152,7 +150,7 @@ def test_a_reverted_file_opens_a_generation(machines: Machines, store: HistorySt
     assert history(store) == path.read_bytes()
 
 
-def test_a_changed_file_opens_a_generation(machines: Machines, store: HistoryStore) -> None:
+def test_changed_file_opens_a_generation(machines: Machines, store: HistoryStore) -> None:
     path = machines.chat("one", "two")
     pushed(machines.there, store)
     before = history(store)
@@ -167,7 +165,7 @@ def test_a_changed_file_opens_a_generation(machines: Machines, store: HistorySto
     )
 
 
-def test_an_older_copy_on_another_machine_takes_nothing_back(
+def test_older_copy_on_another_machine_reverts_nothing(
     machines: Machines, store: HistoryStore
 ) -> None:
     path = machines.chat("one", "two")
@@ -181,7 +179,7 @@ def test_an_older_copy_on_another_machine_takes_nothing_back(
     assert history(store) == whole
 
 
-def test_a_renamed_session_is_listed_by_its_new_name(machines: Machines) -> None:
+def test_renamed_session_is_listed_by_its_new_name(machines: Machines) -> None:
     machines.chat("one")
     machines.push()
     machines.there.json("rename", thread(1), "the login")
@@ -192,7 +190,7 @@ def test_a_renamed_session_is_listed_by_its_new_name(machines: Machines) -> None
     assert row["title"] == "the login"
 
 
-def test_just_what_was_shown_is_sent_whatever_the_file_does_meanwhile(
+def test_exactly_the_shown_lines_are_sent_even_if_the_file_changes(
     machines: Machines, store: HistoryStore
 ) -> None:
     path = machines.chat("one")
@@ -204,7 +202,7 @@ def test_just_what_was_shown_is_sent_whatever_the_file_does_meanwhile(
     assert history(store) == whole
 
 
-def test_a_session_without_anything_new_is_not_read_again(machines: Machines) -> None:
+def test_unchanged_session_is_not_read_again(machines: Machines) -> None:
     path = machines.chat("one")
     first = machines.push()
     again = machines.push()
@@ -220,7 +218,7 @@ def test_a_session_without_anything_new_is_not_read_again(machines: Machines) ->
 
 
 @pytest.mark.parametrize("what", ["a note", "a marker", "a name", "deleted there", "no cache"])
-def test_what_changed_beside_the_file_is_pushed_too(machines: Machines, what: str) -> None:
+def test_changes_beside_the_file_are_pushed(machines: Machines, what: str) -> None:
     machines.chat("one")
     machines.push()
     before = machines.listed()
@@ -245,7 +243,7 @@ def test_what_changed_beside_the_file_is_pushed_too(machines: Machines, what: st
     assert (machines.listed() == before) == (what == "no cache")
 
 
-def test_follow_pushes_what_grows_until_it_is_interrupted(machines: Machines) -> None:
+def test_follow_pushes_growing_files_until_interrupted(machines: Machines) -> None:
     path = machines.chat("one")
     process = machines.there.start("push", "--cwd", machines.shop, "--follow", "--yes")
     try:
@@ -267,7 +265,7 @@ def test_follow_pushes_what_grows_until_it_is_interrupted(machines: Machines) ->
     assert b"following 1 session" in said
 
 
-def test_follow_goes_on_when_the_remote_comes_back(machines: Machines) -> None:
+def test_follow_continues_when_the_remote_returns(machines: Machines) -> None:
     path = machines.chat("one")
     process = machines.there.start("push", thread(1), "--follow", "--yes")
     try:

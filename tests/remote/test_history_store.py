@@ -63,7 +63,7 @@ def text(lines: int) -> bytes:
     return b"".join(b'{"line":%d,"x":"%s"}\n' % (n, b"y" * (n % 90)) for n in range(lines))
 
 
-def test_a_session_that_was_not_pushed_is_not_there(store: HistoryStore) -> None:
+def test_session_that_was_not_pushed_is_absent(store: HistoryStore) -> None:
     assert store.head(SESSION) is None
     assert store.row(SESSION) is None
     assert store.rows().rows == ()
@@ -79,7 +79,7 @@ def test_segments_of_any_size_give_the_same_bytes(store: HistoryStore) -> None:
     assert b"".join(store.read(SESSION, Head(1, len(data), prefix(data)))) == data
 
 
-def test_a_segment_that_does_not_begin_at_the_end_is_told_where_that_is(
+def test_segment_with_a_wrong_offset_is_refused_with_the_current_end(
     store: HistoryStore,
 ) -> None:
     data = text(100)
@@ -91,7 +91,7 @@ def test_a_segment_that_does_not_begin_at_the_end_is_told_where_that_is(
     assert store.append(SESSION, 1, second) == Elsewhere(second.end, second.after)
 
 
-def test_a_segment_after_another_prefix_is_not_taken(store: HistoryStore) -> None:
+def test_segment_after_another_prefix_is_refused(store: HistoryStore) -> None:
     put(store, text(20))
     other = text(20).replace(b"y", b"z")
     (segment,) = segments(other + b"more\n", len(other), SEGMENT)
@@ -99,13 +99,13 @@ def test_a_segment_after_another_prefix_is_not_taken(store: HistoryStore) -> Non
     assert store.append(SESSION, 1, segment) == Elsewhere(len(text(20)), prefix(text(20)))
 
 
-def test_a_generation_begins_with_its_first_byte(store: HistoryStore) -> None:
+def test_generation_begins_with_its_first_byte(store: HistoryStore) -> None:
     (segment,) = segments(text(9), 10, SEGMENT)
 
     assert store.append(SESSION, 4, segment) is Told.UNKNOWN
 
 
-def test_the_newest_generation_is_the_head_and_the_older_one_stays(store: HistoryStore) -> None:
+def test_newest_generation_is_the_head_and_the_older_one_stays(store: HistoryStore) -> None:
     old, new = text(60), text(30)[5:]
     put(store, old)
     put(store, new, generation=2)
@@ -114,7 +114,7 @@ def test_the_newest_generation_is_the_head_and_the_older_one_stays(store: Histor
     assert b"".join(store.read(SESSION, Head(1, len(old), prefix(old)))) == old
 
 
-def test_a_reader_reads_as_far_as_a_row_says(store: HistoryStore) -> None:
+def test_reader_stops_at_the_length_of_the_row(store: HistoryStore) -> None:
     data = text(90)
     put(store, data[:2_000], most=2_000)
     put(store, data, most=500)
@@ -122,7 +122,7 @@ def test_a_reader_reads_as_far_as_a_row_says(store: HistoryStore) -> None:
     assert b"".join(store.read(SESSION, Head(1, 2_000, prefix(data[:2_000])))) == data[:2_000]
 
 
-def test_a_history_that_does_not_reach_its_row_is_damaged(store: HistoryStore) -> None:
+def test_history_shorter_than_its_row_is_damaged(store: HistoryStore) -> None:
     data = text(90)
     put(store, data[:2_000], most=500)
 
@@ -130,7 +130,7 @@ def test_a_history_that_does_not_reach_its_row_is_damaged(store: HistoryStore) -
         list(store.read(SESSION, Head(1, len(data), prefix(data))))
 
 
-def test_a_session_without_a_row_is_in_no_list(store: HistoryStore) -> None:
+def test_session_without_a_row_is_in_no_list(store: HistoryStore) -> None:
     data = text(9)
     put(store, data)
     assert store.rows().rows == ()
@@ -143,7 +143,7 @@ def test_a_session_without_a_row_is_in_no_list(store: HistoryStore) -> None:
     assert store.records(SESSION, listed.version) == b"records\nof it"
 
 
-def test_the_version_of_a_row_changes_with_it(store: HistoryStore) -> None:
+def test_version_of_a_row_changes_with_it(store: HistoryStore) -> None:
     data = text(9)
     put(store, data)
     store.put(row(data), b"a")
@@ -167,7 +167,7 @@ def test_the_version_of_a_row_changes_with_it(store: HistoryStore) -> None:
         pytest.param((0, 90, 0), id="an older generation"),
     ],
 )
-def test_an_older_row_changes_nothing(store: HistoryStore, older: tuple[int, int, int]) -> None:
+def test_older_row_changes_nothing(store: HistoryStore, older: tuple[int, int, int]) -> None:
     generation, lines, revision = older
     put(store, text(30))
     store.put(row(text(30), revision=1, title="newest"), b"a")
@@ -179,7 +179,7 @@ def test_an_older_row_changes_nothing(store: HistoryStore, older: tuple[int, int
     assert found.row.title == "newest"
 
 
-def test_pages_give_every_session_once_the_latest_first(store: HistoryStore) -> None:
+def test_pages_hold_every_session_once_newest_first(store: HistoryStore) -> None:
     for number in range(7):
         stamp = f"2026-11-2{number % 3}T10:00:00.000Z"
         session = f"01a1f865-0000-7000-8000-00000000000{number}"
@@ -194,7 +194,7 @@ def test_pages_give_every_session_once_the_latest_first(store: HistoryStore) -> 
     assert found == sorted(found, key=lambda each: each.updated_at or "", reverse=True)
 
 
-def test_a_deleted_session_is_gone_and_can_be_pushed_again(store: HistoryStore) -> None:
+def test_deleted_session_is_gone_and_can_be_pushed_again(store: HistoryStore) -> None:
     data = text(30)
     put(store, data)
     store.put(row(data), b"")
@@ -207,7 +207,7 @@ def test_a_deleted_session_is_gone_and_can_be_pushed_again(store: HistoryStore) 
     assert store.head(SESSION) == Head(1, len(data), prefix(data))
 
 
-def test_two_pushers_that_take_turns_give_the_same_bytes(store: HistoryStore) -> None:
+def test_two_alternating_pushers_give_the_same_bytes(store: HistoryStore) -> None:
     data, chance = text(600), random.Random(41)
     while (head := store.head(SESSION) or Head(1, 0, NO_PREFIX)).size < len(data):
         start = head.size - chance.choice([0, 0, 17])  # one may have an older view
@@ -218,7 +218,7 @@ def test_two_pushers_that_take_turns_give_the_same_bytes(store: HistoryStore) ->
     assert b"".join(store.read(SESSION, Head(1, len(data), prefix(data)))) == data
 
 
-def test_a_segment_never_unpacks_to_more_than_its_size() -> None:
+def test_segment_never_decompresses_beyond_its_size() -> None:
     (bomb,) = segments(b"\0" * SEGMENT)
     small = Segment(0, 10, NO_PREFIX, bomb.after, bomb.body)
 
@@ -226,7 +226,7 @@ def test_a_segment_never_unpacks_to_more_than_its_size() -> None:
         unpacked(small)
 
 
-def test_a_stream_hashes_what_it_skips_and_can_be_cut_anywhere() -> None:
+def test_stream_hashes_skipped_bytes_and_can_be_cut_anywhere() -> None:
     data = text(50)
     stream = SegmentStream([data[:7], data[7:100], data[100:]], 64)
     assert stream.seek(33)

@@ -38,7 +38,7 @@ def ask(peer: Peer, method: str, **params: object) -> Any:  # noqa: ANN401 - any
     return peer.call(f"checkpoints/{method}", params)
 
 
-def test_the_chosen_remote_is_known_without_a_connection(machines: Machines, peer: Peer) -> None:
+def test_chosen_remote_is_known_without_a_connection(machines: Machines, peer: Peer) -> None:
     chosen = ask(peer, "remote")
     assert chosen == {
         "place": str(machines.folder), "owner": chosen["owner"], "machine": "here",
@@ -51,7 +51,7 @@ def test_the_chosen_remote_is_known_without_a_connection(machines: Machines, pee
     assert error["data"]["code"] == "remote_unreachable"
 
 
-def test_a_place_without_a_remote_is_chosen_only_when_one_is_made_there(
+def test_place_without_a_remote_is_chosen_only_if_one_is_made_there(
     machines: Machines, peer: Peer
 ) -> None:
     before, place = ask(peer, "remote"), str(machines.here.user / "other")
@@ -66,7 +66,7 @@ def test_a_place_without_a_remote_is_chosen_only_when_one_is_made_there(
     assert ask(peer, "remote")["place"] == before["place"]
 
 
-def test_a_list_of_the_remote_has_pages(machines: Machines, peer: Peer) -> None:
+def test_remote_list_has_pages(machines: Machines, peer: Peer) -> None:
     for number in (1, 2, 3):
         machines.chat(f"task {number}", number=number)
         machines.push(number)
@@ -83,7 +83,7 @@ def test_a_list_of_the_remote_has_pages(machines: Machines, peer: Peer) -> None:
     assert ask(peer, "remoteSessions", user="nobody")["items"] == []
 
 
-def test_a_branch_in_the_list_names_its_source(machines: Machines, peer: Peer) -> None:
+def test_branch_in_the_list_names_its_source(machines: Machines, peer: Peer) -> None:
     machines.write(turn(user("a branch")), number=2, forked_from_id=thread(1))
     machines.push(2)
 
@@ -91,7 +91,7 @@ def test_a_branch_in_the_list_names_its_source(machines: Machines, peer: Peer) -
     assert (listed["forkedFrom"], listed["parentSession"]) == (thread(1), None)
 
 
-def test_a_session_of_the_remote_can_be_read_and_leaves_nothing_in_the_home(
+def test_remote_session_can_be_read_and_leaves_nothing_in_the_home(
     machines: Machines, peer: Peer
 ) -> None:
     machines.write(turn(user("fix the login"), shell("cat a.py", "x = 1")))
@@ -113,9 +113,7 @@ def test_a_session_of_the_remote_can_be_read_and_leaves_nothing_in_the_home(
     assert refused["data"]["code"] in {"conflict", "unknown_session"}
 
 
-def test_an_opened_session_is_fetched_again_only_when_it_has_changed(
-    machines: Machines, peer: Peer
-) -> None:
+def test_opened_session_is_fetched_again_only_if_it_changed(machines: Machines, peer: Peer) -> None:
     path = machines.chat("one")
     machines.push()
     before = ask(peer, "remoteSession", sessionId=thread(1))["path"]
@@ -133,7 +131,7 @@ def test_an_opened_session_is_fetched_again_only_when_it_has_changed(
     assert ask(peer, "session", sessionId=after)["summary"]["task"] == "two"
 
 
-def test_a_damaged_session_is_never_opened(machines: Machines, peer: Peer) -> None:
+def test_damaged_session_is_never_opened(machines: Machines, peer: Peer) -> None:
     machines.chat("one")
     machines.push()
     for segment in machines.folder.glob("sessions/*/*/*.zst"):
@@ -145,7 +143,7 @@ def test_a_damaged_session_is_never_opened(machines: Machines, peer: Peer) -> No
     assert not [*machines.here.state.glob("remote/*/*")]
 
 
-def test_exactly_the_shown_lines_leave_although_the_session_grows(
+def test_exactly_the_shown_lines_are_sent_although_the_session_grows(
     machines: Machines, pusher: Peer
 ) -> None:
     path = machines.write(turn(user(f"use {TOKEN}")))
@@ -173,9 +171,7 @@ def test_exactly_the_shown_lines_leave_although_the_session_grows(
     assert late["state"] == "ahead", "what was shown before is there already, with more"
 
 
-def test_a_session_that_changed_since_it_was_shown_is_refused(
-    machines: Machines, pusher: Peer
-) -> None:
+def test_session_changed_since_the_preview_is_refused(machines: Machines, pusher: Peer) -> None:
     machines.chat("one", "two")
     (session,) = ask(pusher, "push", sessionIds=[thread(1)], dryRun=True)["sessions"]
     machines.chat("another", "two")
@@ -189,7 +185,7 @@ def test_a_session_that_changed_since_it_was_shown_is_refused(
     assert error["data"]["code"] == "invalid_payload", "never all sessions, unless they are chosen"
 
 
-def test_a_pull_makes_a_branch_and_tells_the_editor(machines: Machines, peer: Peer) -> None:
+def test_pull_makes_a_branch_and_notifies_the_editor(machines: Machines, peer: Peer) -> None:
     machines.chat("one")
     machines.push()
     ask(peer, "sessions")
@@ -204,9 +200,7 @@ def test_a_pull_makes_a_branch_and_tells_the_editor(machines: Machines, peer: Pe
     assert ask(peer, "remoteStatus")["sessions"] == 0
 
 
-def test_sessions_here_do_not_wait_for_a_remote_that_does_not_answer(
-    machines: Machines, peer: Peer
-) -> None:
+def test_local_sessions_do_not_wait_for_a_silent_remote(machines: Machines, peer: Peer) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
         place = f"postgresql://ana@127.0.0.1:{silent.getsockname()[1]}/codex"
         choice = machines.here.state / "remote.json"

@@ -197,7 +197,7 @@ def made_files(home: Home) -> dict[str, str]:
 # --- what leaves ---------------------------------------------------------------------------------
 
 
-def test_a_pack_holds_what_is_known_and_no_place_of_the_machine(two: Two):
+def test_pack_holds_the_state_and_no_place_of_the_machine(two: Two):
     two.there.json("mark", thread(1), "--label", f"before {SECRET}")
     two.there.json("pin", thread(1), "a.py#L1-L1")
     with two.there.house() as house, house.sessions.records.journal(thread(1), MARKERS) as journal:
@@ -239,7 +239,7 @@ def test_a_pack_holds_what_is_known_and_no_place_of_the_machine(two: Two):
     )
 
 
-def test_turns_leave_with_their_times_and_their_end_and_without_a_word(two: Two):
+def test_turns_are_exported_with_times_and_outcome_and_without_words(two: Two):
     two.there.put(
         rollout(
             session(thread=thread(1)),
@@ -268,7 +268,7 @@ def test_turns_leave_with_their_times_and_their_end_and_without_a_word(two: Two)
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_session_of_every_form_leaves_with_the_turns_and_modes_it_tells_of_and_arrives(
+def test_session_of_every_format_exports_and_imports_its_turns_and_modes(
     tmp_path: Path, form: Form
 ):
     two = Two(tmp_path, form)
@@ -283,7 +283,7 @@ def test_a_session_of_every_form_leaves_with_the_turns_and_modes_it_tells_of_and
     assert state(two.here, made["sessionId"])["task"]["text"] == "And the logout as well"
 
 
-def test_the_turns_before_a_hard_branch_leave_with_it_up_to_its_marker(two: Two):
+def test_turns_before_a_hard_branch_are_exported_up_to_its_marker(two: Two):
     marker = two.there.json("mark", thread(1), "--turn", "1", "--label", "here")["checkpointId"]
     branch = two.there.json("restore", thread(1), marker, "--mode", "hard")["sessionId"]
     go_on(file_of(two.there, branch), branch, turn(user("Go on"), name="n1"))
@@ -304,7 +304,7 @@ def test_the_turns_before_a_hard_branch_leave_with_it_up_to_its_marker(two: Two)
     assert two.pack["modes"] == modes
 
 
-def test_a_fact_that_rests_on_a_file_elsewhere_is_suspect_wherever_it_arrives(two: Two):
+def test_fact_on_a_file_elsewhere_is_suspect_after_any_import(two: Two):
     outside = str(two.there.user / "private.txt")
     two.note(
         FACT | {"evidence": {"source": "file", "ref": outside}, "dependsOn": [{"uri": outside}]}
@@ -318,7 +318,7 @@ def test_a_fact_that_rests_on_a_file_elsewhere_is_suspect_wherever_it_arrives(tw
     assert (fact["evidence"]["ref"], fact["status"]) == ("outside:1", "SUSPECT")
 
 
-def test_a_file_that_is_there_is_replaced_only_on_request(two: Two):
+def test_existing_file_is_replaced_only_on_request(two: Two):
     two.file.write_text("mine")
 
     assert two.code("export", thread(1), str(two.file)) == "conflict"
@@ -330,7 +330,7 @@ def test_a_file_that_is_there_is_replaced_only_on_request(two: Two):
 
 @pytest.mark.parametrize("how", [(), ("--force",), ("--dry-run",)])
 @pytest.mark.parametrize("what", ["folder", "link"])
-def test_a_folder_is_said_to_be_one_and_not_that_it_may_be_replaced(
+def test_folder_is_reported_as_one_without_an_offer_to_replace_it(
     two: Two, what: str, how: tuple[str, ...]
 ):
     folder = two.file.parent / "packs"
@@ -350,13 +350,13 @@ def test_a_folder_is_said_to_be_one_and_not_that_it_may_be_replaced(
     assert what == "folder" or named.is_symlink()
 
 
-def test_a_dry_run_of_an_export_writes_nothing(two: Two):
+def test_dry_run_of_an_export_writes_nothing(two: Two):
     told = two.there.json("export", thread(1), str(two.file), "--dry-run")
 
     assert (told["dryRun"], two.file.exists(), two.there.audited()) == (True, False, [])
 
 
-def test_a_pack_is_not_written_among_session_files_or_where_nothing_can_be(two: Two):
+def test_pack_is_not_written_among_session_files_or_into_a_missing_folder(two: Two):
     place = two.there.path().with_name("pack.json")
 
     assert two.code("export", thread(1), str(place)) == "invalid_payload"
@@ -364,7 +364,7 @@ def test_a_pack_is_not_written_among_session_files_or_where_nothing_can_be(two: 
     assert two.code("export", thread(1), str(two.file / "no/such.json")) == "storage_error"
 
 
-def test_of_a_session_file_outside_the_home_that_leaves_nothing_is_stored(two: Two, tmp_path: Path):
+def test_export_of_an_outside_file_stores_nothing(two: Two, tmp_path: Path):
     elsewhere = tmp_path / two.there.path().name
     elsewhere.write_bytes(two.there.path().read_bytes())
     two.there.json("sessions")
@@ -377,7 +377,7 @@ def test_of_a_session_file_outside_the_home_that_leaves_nothing_is_stored(two: T
     assert two.there.json("audit") == []
 
 
-def test_that_a_pack_left_and_arrived_stands_in_the_audit_without_a_text(two: Two):
+def test_audit_has_export_and_import_without_text(two: Two):
     two.note(FACT)
     exported, made = two.export(), two.taken()
 
@@ -393,7 +393,7 @@ def test_that_a_pack_left_and_arrived_stands_in_the_audit_without_a_text(two: Tw
 # --- what arrives --------------------------------------------------------------------------------
 
 
-def test_what_comes_in_is_a_session_with_what_the_other_one_knew(two: Two):
+def test_imported_session_has_the_state_of_the_exported_one(two: Two):
     two.note(FACT)
     said = {"decision": "Use tokens", "rationale": "simple", "evidence": TASK}
     two.note({"kind": "decision", "decisionId": "d1"} | said)
@@ -437,7 +437,7 @@ def test_what_comes_in_is_a_session_with_what_the_other_one_knew(two: Two):
     assert (link["kind"], link["operationId"]) == ("import", made["operationId"])
 
 
-def test_no_hash_of_another_machine_is_taken_over(two: Two):
+def test_hash_of_another_machine_is_not_adopted(two: Two):
     two.note(FACT)
     two.note(FACT | {"key": "other", "dependsOn": [{"uri": "b.py"}]})
     two.export()
@@ -461,7 +461,7 @@ def test_no_hash_of_another_machine_is_taken_over(two: Two):
     assert state(two.here, made["sessionId"])["facts"]["port"]["status"] == "SUSPECT"
 
 
-def test_a_fact_that_names_nothing_but_its_evidence_file_rests_on_that(two: Two):
+def test_fact_without_dependencies_depends_on_its_evidence_file(two: Two):
     two.note(FACT)
     two.export()
     two.change("checkpoint/facts/port/dependsOn", [])
@@ -474,7 +474,7 @@ def test_a_fact_that_names_nothing_but_its_evidence_file_rests_on_that(two: Two)
     assert (fact["dependsOn"], fact["status"]) == (resting, "SUSPECT")
 
 
-def test_what_another_machine_saw_of_a_file_neither_leaves_nor_arrives(two: Two):
+def test_seen_hashes_of_another_machine_are_neither_exported_nor_imported(two: Two):
     assert "seenHash" in state(two.there, thread(1))["artifacts"]["b.py"]
     two.export()
     assert "seenHash" not in two.file.read_text()
@@ -486,7 +486,7 @@ def test_what_another_machine_saw_of_a_file_neither_leaves_nor_arrives(two: Two)
 
 
 @pytest.mark.parametrize("way", ["soft", "hard"])
-def test_a_branch_of_what_came_in_takes_the_history_of_before_along(two: Two, way: str):
+def test_branch_of_an_imported_session_keeps_the_earlier_history(two: Two, way: str):
     two.note(FACT)
     two.export()
     before = two.pack
@@ -509,7 +509,7 @@ def test_a_branch_of_what_came_in_takes_the_history_of_before_along(two: Two, wa
     assert (change["mode"], change["turnId"]) == ("plan", "n1")
 
 
-def test_a_pack_of_what_came_in_is_the_same_but_for_ids(two: Two):
+def test_pack_of_an_imported_session_differs_only_in_ids(two: Two):
     two.note(FACT)
     two.there.json("mark", thread(1), "--label", "here")
     two.there.json("pin", thread(1), "a.py")
@@ -535,7 +535,7 @@ def test_a_pack_of_what_came_in_is_the_same_but_for_ids(two: Two):
     assert [node["id"] for node in nodes] == [thread(1), name, last]
 
 
-def test_a_preview_says_what_comes_and_writes_nothing(two: Two):
+def test_preview_shows_the_result_and_writes_nothing(two: Two):
     two.note(FACT)
     two.export()
     two.here.json("sessions")
@@ -550,7 +550,7 @@ def test_a_preview_says_what_comes_and_writes_nothing(two: Two):
     assert done["resume"] == f"codex resume {done['sessionId']}"
 
 
-def test_what_came_in_goes_on_by_itself_and_is_deleted_alone(two: Two):
+def test_imported_session_continues_and_is_deleted_on_its_own(two: Two):
     two.note(FACT)
     two.export()
     name = two.taken()["sessionId"]
@@ -565,7 +565,7 @@ def test_what_came_in_goes_on_by_itself_and_is_deleted_alone(two: Two):
     assert two.taken()["sessionId"] != name
 
 
-def test_it_may_arrive_where_it_came_from_for_another_folder(two: Two):
+def test_pack_can_be_imported_at_its_origin_for_another_folder(two: Two):
     two.export()
 
     made = two.there.json("import", str(two.file), "--cwd", str(two.shop))
@@ -574,7 +574,7 @@ def test_it_may_arrive_where_it_came_from_for_another_folder(two: Two):
     assert [node["available"] for node in tree["nodes"]] == [True, True]
 
 
-def test_a_pack_may_not_give_a_session_of_this_home_another_parent(two: Two):
+def test_pack_cannot_give_a_local_session_another_parent(two: Two):
     two.there.put(chat("another", 2), 2)
     two.export()
     two.change("origin/sessionId", thread(2))
@@ -593,7 +593,7 @@ NO_MORE = dict.fromkeys(("at", "turnId", "checkpointId"))
 LINK: Json = {"child": thread(1), "parent": thread(2), "kind": "fork", **NO_MORE}
 
 
-def test_a_file_that_is_not_below_the_folder_is_refused_wherever_it_is_named(two: Two):
+def test_file_outside_the_folder_is_refused_anywhere_in_a_pack(two: Two):
     two.note(FACT)
     two.export()
     before = made_files(two.here)
@@ -694,7 +694,7 @@ POLICY: dict[str, list[object]] = {"checkpoint/artifacts": [commanded]}
 POLICY.update({place: [ORDER] for place in _OF_ORDERS})
 
 
-def test_what_tells_an_agent_how_to_behave_stays_behind_wherever_it_stands(two: Two):
+def test_standing_order_is_dropped_anywhere_in_a_pack(two: Two):
     """What leaves is what an import takes (TRU-7)."""
     two.there.json("mark", thread(1), "--label", ORDER)
     two.there.json("mark", thread(1), "--label", "here")
@@ -717,7 +717,7 @@ def test_what_tells_an_agent_how_to_behave_stays_behind_wherever_it_stands(two: 
     assert ORDER not in made["handoff"]
 
 
-def test_a_fact_that_came_in_is_valid_when_it_was_accepted_here(two: Two):
+def test_imported_fact_is_valid_once_accepted_here(two: Two):
     two.note(FACT)
     two.export()
     two.change("checkpoint/facts/port/value", "9999, as nobody ever wrote")
@@ -736,7 +736,7 @@ def test_a_fact_that_came_in_is_valid_when_it_was_accepted_here(two: Two):
     assert fact["status"] == "VALID"
 
 
-def test_a_step_that_is_a_standing_order_stays_behind(two: Two):
+def test_step_that_is_a_standing_order_is_dropped(two: Two):
     go_on(two.there.path(), thread(1), turn(user("More"), plan((ORDER, False), ("look", False))))
 
     told = two.export()
@@ -750,9 +750,7 @@ def test_a_step_that_is_a_standing_order_stays_behind(two: Two):
     ("source", "ref"),
     [("file", "a.py"), ("tool_output", "make"), ("user", "task"), ("user", "a.py")],
 )
-def test_a_fact_that_rests_on_nothing_but_unseen_evidence_is_suspect(
-    two: Two, source: str, ref: str
-):
+def test_fact_on_unseen_evidence_alone_is_suspect(two: Two, source: str, ref: str):
     two.note(FACT)
     two.export()
     two.change("checkpoint/facts/port/dependsOn", [])
@@ -763,7 +761,7 @@ def test_a_fact_that_rests_on_nothing_but_unseen_evidence_is_suspect(
     assert [each["status"] for each in two.here.json("notes", made["sessionId"])] == ["SUSPECT"]
 
 
-def test_an_import_says_that_its_markers_cannot_be_restored_here(two: Two):
+def test_import_says_that_its_markers_cannot_be_restored_here(two: Two):
     name = two.there.json("mark", thread(1), "--label", "here")["checkpointId"]
     two.export()
 
@@ -781,7 +779,9 @@ def test_an_import_says_that_its_markers_cannot_be_restored_here(two: Two):
     ("code", "places"),
     [("invalid_payload", FORGED), ("limit_exceeded", BEYOND), ("policy_text", POLICY)],
 )
-def test_what_no_pack_of_ours_says_is_refused(two: Two, code: str, places: dict[str, list[object]]):
+def test_value_that_our_packs_never_hold_is_refused(
+    two: Two, code: str, places: dict[str, list[object]]
+):
     two.note(FACT)
     two.there.json("mark", thread(1), "--label", "here")
     two.there.json("pin", thread(1), "a.py")
@@ -795,7 +795,7 @@ def test_what_no_pack_of_ours_says_is_refused(two: Two, code: str, places: dict[
     assert made_files(two.here) == before
 
 
-def test_what_is_no_pack_is_refused(two: Two):
+def test_file_that_is_not_a_pack_is_refused(two: Two):
     for data in (
         *(b"", b"{", b"[]", b"[" * 100_000, b'{"a":NaN}', b'{"a":"\xff"}', b'{"a":"\\ud800"}'),
         b'{"format":"codex-checkpoints-pack","format":"x"}',
@@ -808,7 +808,7 @@ def test_what_is_no_pack_is_refused(two: Two):
     assert two.refused().code == "limit_exceeded"
 
 
-def test_a_file_is_a_pack_up_to_the_limit_and_refused_unread_a_byte_beyond(two: Two):
+def test_pack_is_read_up_to_the_limit_and_refused_unread_beyond(two: Two):
     two.export()
     two.file.write_bytes(two.file.read_bytes().ljust(MAX_BYTES))
     with two.here.house() as house:
@@ -830,9 +830,7 @@ def test_a_file_is_a_pack_up_to_the_limit_and_refused_unread_a_byte_beyond(two: 
 
 
 @pytest.mark.parametrize("unit", [b"[],", b"{},", b'{"a":0},', b"9,"])
-def test_a_pack_of_more_values_than_any_of_ours_is_refused_before_it_is_taken_apart(
-    two: Two, unit: bytes
-):
+def test_pack_with_too_many_values_is_refused_before_it_is_parsed(two: Two, unit: bytes):
     two.export()
     head, found, tail = two.file.read_bytes().partition(b'"lineage":[')
     assert found
@@ -847,7 +845,7 @@ def test_a_pack_of_more_values_than_any_of_ours_is_refused_before_it_is_taken_ap
     )
 
 
-def test_a_list_that_is_longer_than_any_of_ours_is_refused_without_a_look_inside(two: Two):
+def test_overlong_list_is_refused_unread(two: Two):
     two.export()
 
     for name in ("turns", "notes", "modes", "markers", "pins", "lineage"):
@@ -858,20 +856,20 @@ def test_a_list_that_is_longer_than_any_of_ours_is_refused_without_a_look_inside
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such files")
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, None])
-def test_what_is_no_file_is_refused_at_once(two: Two, make: Callable[[Path], None] | None):
+def test_path_that_is_not_a_file_is_refused_at_once(two: Two, make: Callable[[Path], None] | None):
     if make is not None:
         make(two.file)
 
     assert two.refused().code == "unreadable_source"
 
 
-def test_a_folder_that_is_not_there_is_refused(two: Two):
+def test_missing_folder_is_refused(two: Two):
     two.export()
 
     assert two.code("import", str(two.file), "--cwd", str(two.shop / "no")) == "invalid_payload"
 
 
-def test_a_secret_that_somebody_put_in_does_not_arrive(two: Two):
+def test_secret_added_to_a_pack_is_not_imported(two: Two):
     two.export()
     two.change("checkpoint/task/text", f"use {SECRET}")
 
@@ -886,7 +884,7 @@ def test_a_secret_that_somebody_put_in_does_not_arrive(two: Two):
 # --- a fork, the wire, another process -----------------------------------------------------------
 
 
-def test_the_way_up_goes_along(two: Two):
+def test_ancestry_is_exported(two: Two):
     data = two.there.path().read_bytes()
     base = based_on(thread(1), len(data.splitlines()), len(data))
     shop = str(two.there.user / "shop")
@@ -904,7 +902,7 @@ def test_the_way_up_goes_along(two: Two):
     ]
 
 
-def test_packs_over_the_wire_are_those_of_the_command_line(two: Two):
+def test_packs_over_the_wire_equal_those_of_the_command_line(two: Two):
     with Peer(two.there.root) as peer:
         peer.start()
         wish = {"sessionId": thread(1), "file": str(two.file)}
@@ -932,7 +930,7 @@ def full(*_: object) -> None:
     raise StorageError("no space left on device")
 
 
-def test_an_import_whose_audit_cannot_be_written_is_told_by_a_later_start(
+def test_later_start_writes_the_missing_audit_of_an_import(
     two: Two, monkeypatch: pytest.MonkeyPatch
 ):
     two.export()
@@ -949,9 +947,7 @@ def test_an_import_whose_audit_cannot_be_written_is_told_by_a_later_start(
     assert told == ["PackImported"]
 
 
-def test_an_import_that_cannot_be_taken_back_whole_is_taken_back_by_a_later_start(
-    two: Two, monkeypatch: pytest.MonkeyPatch
-):
+def test_later_start_finishes_the_rollback_of_an_import(two: Two, monkeypatch: pytest.MonkeyPatch):
     two.export()
     remove = Records.remove
 
@@ -975,7 +971,7 @@ def test_an_import_that_cannot_be_taken_back_whole_is_taken_back_by_a_later_star
         assert faults(house.sessions) == []
 
 
-def test_a_marker_of_a_pack_that_names_a_number_and_no_turn_is_refused_as_unknown(two: Two):
+def test_marker_with_a_turn_number_alone_is_refused_as_unknown(two: Two):
     marker = two.there.json("mark", thread(1), "--label", "x")["checkpointId"]
     two.export()
     two.change("markers/0/turnId", "1")

@@ -79,7 +79,7 @@ def refused(work: Callable[[], object]) -> str:
 # --- who sees what -------------------------------------------------------------------------------
 
 
-def test_a_session_is_private_unless_it_is_given_to_a_team(team: Team) -> None:
+def test_session_is_private_unless_shared_with_a_team(team: Team) -> None:
     ana, ben = team.join("ana", "shop"), team.join("ben", "shop")
     data = text(50)
     push(team.store(ana), data)
@@ -97,7 +97,7 @@ def test_a_session_is_private_unless_it_is_given_to_a_team(team: Team) -> None:
     ] * 3
 
 
-def test_a_team_reads_what_is_given_to_it_and_nobody_else_does(team: Team) -> None:
+def test_only_the_team_reads_a_session_shared_with_it(team: Team) -> None:
     ana, ben = team.join("ana", "shop"), team.join("ben", "shop", "web")
     others = [team.join("carl", "web"), team.join("dora", "shop", org="other")]
     data = text(50)
@@ -113,7 +113,7 @@ def test_a_team_reads_what_is_given_to_it_and_nobody_else_does(team: Team) -> No
         assert team.sql(other).run("select count(*) from codex_checkpoints.segment") == [[0]]
 
 
-def test_a_session_that_is_taken_from_its_team_is_private_again(team: Team) -> None:
+def test_session_taken_from_its_team_is_private_again(team: Team) -> None:
     ana, ben = team.join("ana", "shop"), team.join("ben", "shop")
     data = text(50)
     row = push(team.store(ana), data, team="shop")
@@ -135,7 +135,7 @@ def test_two_people_may_push_a_session_with_the_same_id(team: Team) -> None:
     assert {each.row.owner for each in team.store(ana).rows().rows} == {ana, ben}
 
 
-def test_by_plain_sql_a_member_changes_nothing_of_others(team: Team) -> None:
+def test_plain_sql_of_a_member_changes_nothing_of_others(team: Team) -> None:
     ana, ben = team.join("ana", "shop"), team.join("ben", "shop")
     push(team.store(ana), text(50), team="shop")
     plain = team.sql(ben)
@@ -154,7 +154,7 @@ def test_by_plain_sql_a_member_changes_nothing_of_others(team: Team) -> None:
     ("owner", "org", "group"),
     [("{ana}", "default", None), ("{ben}", "other", None), ("{ben}", "default", "board")],
 )
-def test_by_plain_sql_a_member_writes_only_as_itself(
+def test_plain_sql_of_a_member_writes_only_as_itself(
     team: Team, owner: str, org: str, group: str | None
 ) -> None:
     ana, ben = team.join("ana", "shop"), team.join("ben", "shop")
@@ -182,13 +182,13 @@ def test_by_plain_sql_a_member_writes_only_as_itself(
         "create or replace function codex_checkpoints.my_org() returns text return null",
     ],
 )
-def test_by_plain_sql_a_member_is_nobody_else(team: Team, statement: str) -> None:
+def test_plain_sql_cannot_impersonate_another_member(team: Team, statement: str) -> None:
     plain = team.sql(team.join("ben", "shop"))
 
     assert refused(lambda: plain.run(statement)) == "42501"
 
 
-def test_the_audit_holds_who_pushed_pulled_and_deleted(team: Team) -> None:
+def test_audit_records_who_pushed_pulled_and_deleted(team: Team) -> None:
     ana, ben = team.join("ana", "shop"), team.join("ben", "shop")
     eve = team.join("eve", role="auditor")
     push(team.store(ana), text(50), team="shop")
@@ -207,7 +207,7 @@ def test_the_audit_holds_who_pushed_pulled_and_deleted(team: Team) -> None:
         assert refused(lambda: plain.run(f"select * from codex_checkpoints.{table}")) == "42501"  # noqa: B023
 
 
-def test_a_note_of_a_pull_tells_only_of_a_session_that_can_be_read(team: Team) -> None:
+def test_pull_event_names_only_readable_sessions(team: Team) -> None:
     ana, ben = team.join("ana", "shop"), team.join("ben", "web")
     push(team.store(ana), text(50), team="shop")
 
@@ -242,7 +242,7 @@ def test_retention_removes_lines_and_keeps_rows(team: Team) -> None:
 # --- the store -----------------------------------------------------------------------------------
 
 
-def test_pages_hold_each_row_once_and_the_latest_first(team: Team) -> None:
+def test_pages_hold_each_row_once_newest_first(team: Team) -> None:
     ana, ben = team.join("ana", "shop", "web"), team.join("ben", "shop", "web")
     for number in range(23):
         store, group = team.store((ana, ben)[number % 2]), ("shop", "web", None)[number % 3]
@@ -265,7 +265,7 @@ def test_pages_hold_each_row_once_and_the_latest_first(team: Team) -> None:
     assert paged == [*whole]
 
 
-def test_of_several_that_make_a_store_one_does(database: Team) -> None:
+def test_one_of_several_concurrent_creators_makes_the_store(database: Team) -> None:
     stores = [database.store(ADMIN) for _ in range(3)]
     with ThreadPoolExecutor() as pool:
         list(pool.map(PostgresHistoryStore.make, stores))
@@ -275,7 +275,7 @@ def test_of_several_that_make_a_store_one_does(database: Team) -> None:
     assert plain.run("select count(*) from codex_checkpoints.schema_version") == [[1]]
 
 
-def test_who_is_no_member_is_told_so(team: Team) -> None:
+def test_non_member_is_told_so(team: Team) -> None:
     login = f"guest_{team.name}"
     with team.admin() as admin:
         admin.run(f"create role {login} login")
@@ -286,7 +286,7 @@ def test_who_is_no_member_is_told_so(team: Team) -> None:
         team.store(login).rows()
 
 
-def test_a_store_of_a_newer_version_is_not_touched(team: Team) -> None:
+def test_store_of_a_newer_version_is_not_touched(team: Team) -> None:
     team.sql(ADMIN).run("update codex_checkpoints.schema_version set major = 2")
 
     with pytest.raises(RemoteNewer):
@@ -309,7 +309,7 @@ def test_pushers_with_other_segments_give_the_same_bytes(
     assert read(team.store(ana), data) == data
 
 
-def test_a_push_that_is_cut_off_anywhere_goes_on(team: Team) -> None:
+def test_push_cut_off_anywhere_resumes(team: Team) -> None:
     ana, data = team.join("ana"), text(300)
     store = team.store(ana)
     for number in range(200):
@@ -360,7 +360,7 @@ def cutting(port: int, after: int) -> Generator[int]:
         thread.join()
 
 
-def test_a_server_that_stops_is_said_and_found_again(team: Team) -> None:
+def test_stopped_server_is_reported_and_found_again(team: Team) -> None:
     ana = team.join("ana")
     store, data = team.store(ana), text(50)
     send(store, data[:2_000])
@@ -375,7 +375,7 @@ def test_a_server_that_stops_is_said_and_found_again(team: Team) -> None:
     assert read(store, data) == data
 
 
-def test_a_connection_beyond_this_machine_is_encrypted_and_its_certificate_checked(
+def test_remote_connection_is_encrypted_and_its_certificate_checked(
     team: Team, tmp_path: Path
 ) -> None:
     certificate, key = tmp_path / "server.crt", tmp_path / "server.key"
@@ -399,7 +399,7 @@ def test_a_connection_beyond_this_machine_is_encrypted_and_its_certificate_check
     store.close()
 
 
-def test_what_a_store_was_asked_for_is_in_no_error(team: Team) -> None:
+def test_errors_hold_no_parameters_of_a_query(team: Team) -> None:
     secret = "a sentence that somebody typed"
     ana = team.join("ana")
     store = team.store(ana)
@@ -410,7 +410,7 @@ def test_what_a_store_was_asked_for_is_in_no_error(team: Team) -> None:
     assert secret not in str(error.value)
 
 
-def test_answers_to_an_append_are_those_of_the_contract(team: Team) -> None:
+def test_answers_to_an_append_match_the_contract(team: Team) -> None:
     (segment,) = segments(text(9), 0, 1 << 20)
     store = team.store(team.join("ana"))
 

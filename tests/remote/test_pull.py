@@ -45,7 +45,7 @@ FACT: Json = {
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_a_pulled_session_has_the_same_lines_behind_a_head_of_its_own(
+def test_pulled_session_has_the_same_lines_after_its_own_head(
     machines: Machines, form: Form
 ) -> None:
     data = rollout(
@@ -69,7 +69,7 @@ def test_a_pulled_session_has_the_same_lines_behind_a_head_of_its_own(
     assert (listed["title"], listed["madeBy"]) == ("fix it", "pull")
 
 
-def test_the_folder_of_turns_moves_with_the_branch(machines: Machines) -> None:
+def test_folder_of_turns_moves_with_the_branch(machines: Machines) -> None:
     deeper = f"{machines.shop}/api"
     (machines.here.user / "shop" / "api").mkdir()
     machines.write(turn(turn_context(machines.shop), turn_context(deeper), turn_context("/else")))
@@ -82,7 +82,7 @@ def test_the_folder_of_turns_moves_with_the_branch(machines: Machines) -> None:
     assert moved == [shop, f"{shop}/api", "/else"]
 
 
-def test_permissions_of_another_machine_are_not_taken_over(machines: Machines) -> None:
+def test_permissions_of_another_machine_are_not_adopted(machines: Machines) -> None:
     full: Json = {"approval_policy": "never", "sandbox_policy": {"type": "danger-full-access"}}
     own: Json = {"permission_profile": {"type": "disabled"}, "approvals_reviewer": "nobody"}
     settings = full | own | {"cwd": machines.shop, "model": "gpt-5.5"}
@@ -110,7 +110,7 @@ def test_permissions_of_another_machine_are_not_taken_over(machines: Machines) -
     assert [each["ordinal"] for each in records] == list(range(len(records)))
 
 
-def test_a_fact_is_suspect_until_it_is_accepted_here(machines: Machines) -> None:
+def test_fact_is_suspect_until_it_is_accepted_here(machines: Machines) -> None:
     for home in (machines.there, machines.here):
         (home.user / "shop" / "a.py").write_text("x = 1\n")
     machines.write(turn(user("why?"), shell("cat a.py", "x = 1\n"), assistant("so")))
@@ -127,7 +127,7 @@ def test_a_fact_is_suspect_until_it_is_accepted_here(machines: Machines) -> None
     assert "SUSPECT" in view
 
 
-def test_decisions_plans_and_markers_come_along(machines: Machines) -> None:
+def test_decisions_plans_and_markers_are_pulled(machines: Machines) -> None:
     machines.write(turn(user("why?", ref="u1"), assistant("so"), name="t1"))
     decision = {"kind": "decision", "decisionId": "d1", "decision": "wait", "rationale": "r"}
     note(machines.there, decision | {"evidence": {"source": "user", "ref": "u1"}})
@@ -147,7 +147,7 @@ def test_decisions_plans_and_markers_come_along(machines: Machines) -> None:
     assert kept["decision"] == "wait"
 
 
-def test_the_lineage_goes_on_above_the_source(machines: Machines) -> None:
+def test_lineage_continues_above_the_source(machines: Machines) -> None:
     machines.chat("first")
     fork = rollout(
         session(thread=thread(2), cwd=machines.shop, forked_from_id=thread(1)),
@@ -183,7 +183,7 @@ def test_a_source_that_is_only_in_the_remote_has_its_title(machines: Machines) -
     assert (above["kind"], above["title"], above["available"]) == ("pull", "Fix the login.", False)
 
 
-def test_pulled_again_is_another_branch_and_the_source_may_be_here(machines: Machines) -> None:
+def test_second_pull_is_another_branch_even_beside_the_source(machines: Machines) -> None:
     machines.chat("one")
     machines.push()
 
@@ -196,7 +196,7 @@ def test_pulled_again_is_another_branch_and_the_source_may_be_here(machines: Mac
         assert faults(house.sessions) == []
 
 
-def test_a_summary_for_another_account_is_replaced_by_our_digest(machines: Machines) -> None:
+def test_summary_bound_to_another_account_is_replaced_by_our_digest(machines: Machines) -> None:
     summary = {"type": "compaction", "encrypted_content": "gAAAAsecret"}
     machines.write(
         turn(user("rename the function"), shell("pytest", "2 failed"), assistant("half done")),
@@ -216,7 +216,7 @@ def test_a_summary_for_another_account_is_replaced_by_our_digest(machines: Machi
     assert "pytest" in history, "the digest quotes the turn before the lost summary"
 
 
-def test_a_pull_names_a_session_by_the_beginning_of_its_id(machines: Machines) -> None:
+def test_pull_accepts_an_id_prefix(machines: Machines) -> None:
     machines.chat("one")
     machines.chat("two", number=2)
     machines.push(1)
@@ -229,7 +229,7 @@ def test_a_pull_names_a_session_by_the_beginning_of_its_id(machines: Machines) -
     )
 
 
-def test_a_list_finds_by_folder_and_text(machines: Machines) -> None:
+def test_list_is_filtered_by_folder_and_text(machines: Machines) -> None:
     machines.chat("fix the login")
     other = rollout(session(thread=thread(2), cwd="/elsewhere"), turn(user("write docs")))
     machines.there.put(other, 2)
@@ -267,7 +267,7 @@ def segment_files(machines: Machines) -> list[Path]:
 
 
 @pytest.mark.parametrize("what", ["cut", "changed", "gone", "swapped", "row cut", "records"])
-def test_a_damaged_session_is_refused_and_nothing_is_made(machines: Machines, what: str) -> None:
+def test_damaged_session_is_refused_and_nothing_is_made(machines: Machines, what: str) -> None:
     machines.chat(*(f"question {number}" for number in range(40)))
     machines.push()
     (file,) = segment_files(machines)

@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_no_secret_reaches_the_remote_from_any_record(machines: Machines, form: Form) -> None:
+def test_no_secret_of_any_record_reaches_the_remote(machines: Machines, form: Form) -> None:
     machines.there.put(everything(TOKEN, form, thread=thread(1), cwd=f"{machines.shop}/{TOKEN}"))
     update: Json = {"seq": 3, "turnId": "t1", "hashes": {}, "at": None, "updateId": "u"}
     evidence = {"source": "user", "ref": "u1"}
@@ -42,7 +42,7 @@ def test_no_secret_reaches_the_remote_from_any_record(machines: Machines, form: 
     assert shown["leftOut"] == {"encrypted": 2, "images": 2}
 
 
-def test_a_push_shows_first_and_then_sends_just_that(machines: Machines) -> None:
+def test_push_shows_a_preview_and_sends_exactly_that(machines: Machines) -> None:
     machines.write(turn(user(f"use {TOKEN}"), shell("cat a.py", "line of a.py\n" * 30)))
 
     preview = machines.there.json("push", thread(1), "--dry-run")
@@ -59,7 +59,7 @@ def test_a_push_shows_first_and_then_sends_just_that(machines: Machines) -> None
     assert (row["lines"], row["bytes"]) == (shown["lines"], shown["bytes"])
 
 
-def test_the_preview_in_words_says_what_leaves_and_asks(machines: Machines) -> None:
+def test_preview_in_words_says_what_is_sent_and_asks(machines: Machines) -> None:
     machines.write(turn(user(f"use {TOKEN}"), assistant("so " + "long " * 40)))
 
     done, said = on_a_terminal(machines.there, "push", thread(1), typed=b"n\n")
@@ -76,7 +76,7 @@ def test_the_preview_in_words_says_what_leaves_and_asks(machines: Machines) -> N
     assert [row["sessionId"] for row in machines.listed()] == [thread(1)]
 
 
-def test_nothing_leaves_where_nobody_can_be_asked(machines: Machines) -> None:
+def test_nothing_is_sent_if_nobody_can_confirm(machines: Machines) -> None:
     machines.chat("one")
 
     assert machines.there.refused("push", thread(1))["code"] == "cancelled"
@@ -84,7 +84,7 @@ def test_nothing_leaves_where_nobody_can_be_asked(machines: Machines) -> None:
     assert machines.listed() == []
 
 
-def test_only_the_sessions_that_were_asked_for_leave(machines: Machines) -> None:
+def test_only_requested_sessions_are_sent(machines: Machines) -> None:
     machines.chat("one")
     machines.chat("two", number=2)
     other = rollout(session(thread=thread(3), cwd="/elsewhere"), turn(user("three")))
@@ -97,7 +97,7 @@ def test_only_the_sessions_that_were_asked_for_leave(machines: Machines) -> None
     assert machines.there.json("push", "--since", "2027-01-01", "--yes")["sessions"] == []
 
 
-def test_a_private_key_is_refused_however_much_is_allowed(machines: Machines) -> None:
+def test_private_key_is_refused_whatever_is_allowed(machines: Machines) -> None:
     key = (
         f"-----BEGIN RSA PRIVATE KEY-----\n{'MIIEpAIBAAKCAQEA' * 4}\n-----END RSA PRIVATE KEY-----"
     )
@@ -111,7 +111,9 @@ def test_a_private_key_is_refused_however_much_is_allowed(machines: Machines) ->
     assert not (machines.folder / "sessions").exists()
 
 
-def test_many_secrets_need_consent_and_kinds_and_places_are_said(machines: Machines) -> None:
+def test_many_secrets_need_consent_and_their_kinds_and_places_are_listed(
+    machines: Machines,
+) -> None:
     machines.write(*(turn(user(f"use {TOKEN}"), name=f"m{n}") for n in range(11)))
 
     refused = machines.there.refused("push", thread(1), "--yes")
@@ -124,7 +126,7 @@ def test_many_secrets_need_consent_and_kinds_and_places_are_said(machines: Machi
 
 
 @pytest.mark.parametrize("glob", ["~/shop", "*/shop", "~"])
-def test_a_folder_in_never_push_stays(machines: Machines, glob: str) -> None:
+def test_folder_in_never_push_is_not_sent(machines: Machines, glob: str) -> None:
     machines.there.config(f"neverPush = [{glob!r}]")
     deeper = rollout(session(thread=thread(1), cwd=f"{machines.shop}/deep/er"), turn(user("x")))
     machines.there.put(deeper)
@@ -135,7 +137,7 @@ def test_a_folder_in_never_push_stays(machines: Machines, glob: str) -> None:
     assert glob in refused["facts"]["hint"]
 
 
-def test_one_refused_session_does_not_keep_the_others(machines: Machines) -> None:
+def test_one_refused_session_does_not_stop_the_others(machines: Machines) -> None:
     machines.chat("one")
     machines.write(*(turn(user(f"use {TOKEN}"), name=f"m{n}") for n in range(11)), number=2)
 
@@ -147,7 +149,7 @@ def test_one_refused_session_does_not_keep_the_others(machines: Machines) -> Non
     ]
 
 
-def test_the_audit_has_counts_and_no_text(machines: Machines) -> None:
+def test_audit_has_counts_and_no_text(machines: Machines) -> None:
     machines.chat("one")
     size = machines.push()["bytes"]
 
@@ -160,7 +162,7 @@ def test_the_audit_has_counts_and_no_text(machines: Machines) -> None:
 # --- resolved lines ------------------------------------------------------------------------------
 
 
-def test_a_chain_of_files_leaves_as_one_history(machines: Machines, store: HistoryStore) -> None:
+def test_chain_of_files_is_sent_as_one_history(machines: Machines, store: HistoryStore) -> None:
     base = rollout(session(thread=thread(1), cwd=machines.shop), turn(user("a"), assistant("b")))
     lines = base.splitlines(keepends=True)
     cut = b"".join(lines[:4])
@@ -190,15 +192,13 @@ def test_a_chain_of_files_leaves_as_one_history(machines: Machines, store: Histo
     assert data.splitlines()[5:] == fork.splitlines()[1:]
 
 
-def test_a_missing_base_is_refused(machines: Machines) -> None:
+def test_missing_base_is_refused(machines: Machines) -> None:
     machines.write(turn(user("c")), history_base=based_on(thread(9), 4, 100))
 
     assert machines.there.refused("push", thread(1), "--yes")["code"] == "unreadable_source"
 
 
-def test_a_line_that_has_not_ended_waits_for_the_next_push(
-    machines: Machines, store: HistoryStore
-) -> None:
+def test_unfinished_line_waits_for_the_next_push(machines: Machines, store: HistoryStore) -> None:
     path = machines.chat("one")
     whole = path.read_bytes()
     with path.open("ab") as file:
@@ -240,7 +240,7 @@ sys.addaudithook(seen)
     assert opened.exists(), "the hook works"
 
 
-def test_an_unmounted_folder_is_never_made_by_a_push(machines: Machines) -> None:
+def test_push_never_creates_an_unmounted_folder(machines: Machines) -> None:
     machines.chat("one")
     machines.folder.rename(machines.folder.with_name("unplugged"))
 

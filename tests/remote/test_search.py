@@ -95,7 +95,7 @@ def test_prompts_answers_commands_and_paths_are_found(
     assert found(store, "output says") == []
 
 
-def test_a_hit_has_the_number_that_the_session_has_when_it_is_read(
+def test_hit_has_the_seq_that_a_reader_of_the_session_sees(
     machines: Machines, store: HistoryStore
 ) -> None:
     machines.write(turn(user("one")), turn(user("sesame"), name="b"))
@@ -111,7 +111,7 @@ def test_a_hit_has_the_number_that_the_session_has_when_it_is_read(
     }.items() <= local.items()  # fmt: skip
 
 
-def test_words_are_found_from_a_capital_inside_and_without_case(
+def test_search_matches_parts_of_words_from_a_capital_without_case(
     machines: Machines, store: HistoryStore
 ) -> None:
     machines.chat("set maxTokensPerTurn and GRÖSSE to it_is_large")
@@ -123,7 +123,7 @@ def test_words_are_found_from_a_capital_inside_and_without_case(
     assert "tokensperturn" in words_in("maxTokensPerTurn")
 
 
-def test_a_session_that_went_on_or_was_reverted_is_found_as_it_is(
+def test_grown_or_reverted_session_is_found_in_its_current_form(
     machines: Machines, store: HistoryStore
 ) -> None:
     path = machines.chat("one sesame")
@@ -144,7 +144,7 @@ def test_a_session_that_went_on_or_was_reverted_is_found_as_it_is(
     assert [hit[::2] for hit in found(store, "sesame", "user")] == [(1, "one sesame")]
 
 
-def test_a_prompt_that_a_compaction_repeats_is_found_once(
+def test_prompt_repeated_by_a_compaction_is_found_once(
     machines: Machines, store: HistoryStore
 ) -> None:
     machines.write(turn(user("sesame")), compacted("a summary"), turn(user("go on"), name="b"))
@@ -153,7 +153,7 @@ def test_a_prompt_that_a_compaction_repeats_is_found_once(
     assert found(store, "sesame") == [(1, "user", "sesame")]
 
 
-def test_a_long_prompt_is_found_by_every_line(machines: Machines, store: HistoryStore) -> None:
+def test_long_prompt_is_found_by_every_line(machines: Machines, store: HistoryStore) -> None:
     lines = [f"number{line} " + "word " * 20 for line in range(2_000)]
     machines.chat("\n".join(lines))
     pushed(machines.there, store)
@@ -164,7 +164,7 @@ def test_a_long_prompt_is_found_by_every_line(machines: Machines, store: History
         ]
 
 
-def test_a_session_is_found_until_it_is_deleted(machines: Machines, store: HistoryStore) -> None:
+def test_session_is_found_until_it_is_deleted(machines: Machines, store: HistoryStore) -> None:
     machines.chat("sesame")
     pushed(machines.there, store)
     assert found(store, "sesame", "user", cwd=machines.shop)
@@ -183,7 +183,7 @@ def push_as(team: Team, machines: Machines, login: str, its: str | None) -> None
     pushed(machines.there, team.store(login), team=its, owner=login)
 
 
-def test_a_member_finds_what_was_given_to_a_team_and_never_a_private_session(
+def test_member_finds_shared_sessions_and_never_a_private_one(
     machines: Machines, team: Team
 ) -> None:
     ana, ben, eve = team.join("ana", "shop"), team.join("ben", "shop"), team.join("eve", "web")
@@ -202,7 +202,7 @@ def test_a_member_finds_what_was_given_to_a_team_and_never_a_private_session(
     assert finders() == {ana}, "it was taken back"
 
 
-def test_a_member_reads_the_texts_of_others_only_by_the_search(
+def test_member_reads_texts_of_others_only_through_the_search(
     machines: Machines, team: Team
 ) -> None:
     ana, ben = team.join("ana", "shop"), team.join("ben", "shop")
@@ -254,7 +254,7 @@ def test_no_planted_secret_is_in_the_index(machines: Machines, team: Team) -> No
     assert "gaaaa" not in json.dumps(rows).lower()
 
 
-def test_a_store_of_an_older_version_is_read_pushed_to_and_then_migrated(
+def test_store_of_an_older_version_is_read_pushed_to_and_then_migrated(
     machines: Machines, database: Team
 ) -> None:
     admin = database.admin()
@@ -294,7 +294,7 @@ def test_only_new_texts_are_sent(machines: Machines, team: Team) -> None:
 # --- the command and the method ------------------------------------------------------------------
 
 
-def test_the_command_groups_hits_and_its_json_has_the_owner(machines: Machines) -> None:
+def test_command_groups_hits_and_its_json_has_the_owner(machines: Machines) -> None:
     machines.chat("mend the sesame door")
     machines.push()
 
@@ -321,7 +321,7 @@ def test_the_command_groups_hits_and_its_json_has_the_owner(machines: Machines) 
     assert machines.here.here("search", "x", "--remote", "--archived").returncode == 2
 
 
-def test_an_editor_searches_the_remote(machines: Machines) -> None:
+def test_editor_searches_the_remote(machines: Machines) -> None:
     machines.chat("mend the sesame door")
     machines.push()
     with Peer(machines.here.root, env=machines.here.environment()) as peer:

@@ -20,7 +20,7 @@ def people(team: Team, tmp_path: Path) -> Machines:
     return Machines(tmp_path, (ana, ben))
 
 
-def test_a_session_of_one_person_is_pulled_by_another_of_the_team(people: Machines) -> None:
+def test_session_of_one_person_is_pulled_by_a_team_member(people: Machines) -> None:
     people.chat("Fix the login.", "And the logout.")
     assert people.push(1, "--team", "shop")["state"] == "pushed"
     assert people.push(1, "--team", "shop")["state"] == "unchanged"
@@ -33,7 +33,7 @@ def test_a_session_of_one_person_is_pulled_by_another_of_the_team(people: Machin
     assert any("And the logout." in each for each in texts)
 
 
-def test_a_push_is_private_unless_a_team_is_named(people: Machines) -> None:
+def test_push_is_private_unless_a_team_is_named(people: Machines) -> None:
     people.chat("Fix the login.")
     people.push()
     assert people.listed() == []
@@ -46,7 +46,7 @@ def test_a_push_is_private_unless_a_team_is_named(people: Machines) -> None:
     assert refused["code"] == "unknown_session"
 
 
-def test_a_push_for_a_team_that_one_is_not_in_is_refused(people: Machines) -> None:
+def test_push_to_a_team_of_others_is_refused(people: Machines) -> None:
     people.chat("Fix the login.")
 
     refused = people.there.refused("push", thread(1), "--yes", "--team", "web")
@@ -55,7 +55,7 @@ def test_a_push_for_a_team_that_one_is_not_in_is_refused(people: Machines) -> No
     assert people.listed() == []
 
 
-def test_a_preview_names_the_teams_of_the_login(people: Machines) -> None:
+def test_preview_names_the_teams_of_the_login(people: Machines) -> None:
     people.chat("Fix the login.")
 
     shown = people.there.json("push", thread(1), "--dry-run")
@@ -63,7 +63,7 @@ def test_a_preview_names_the_teams_of_the_login(people: Machines) -> None:
     assert shown["teams"] == ["shop"]
 
 
-def test_no_secret_arrives_in_any_table(people: Machines, team: Team) -> None:
+def test_no_secret_reaches_any_table(people: Machines, team: Team) -> None:
     people.there.put(everything(cwd=people.shop), 1)
     people.push(1, "--team", "shop", "--allow-redacted")
 
@@ -77,7 +77,7 @@ def test_no_secret_arrives_in_any_table(people: Machines, team: Team) -> None:
     assert all(TOKEN.encode() not in unpacked(Segment(*each)) for each in bodies)
 
 
-def test_the_audit_and_the_retention_are_for_those_who_may(people: Machines, team: Team) -> None:
+def test_audit_and_retention_need_the_right_role(people: Machines, team: Team) -> None:
     people.chat("Fix the login.")
     people.push(1, "--team", "shop")
     people.pull()
@@ -91,7 +91,7 @@ def test_the_audit_and_the_retention_are_for_those_who_may(people: Machines, tea
     assert people.here.json("remote", "retain", "--days", "1", "--yes")["sessions"] == 0
 
 
-def test_a_remote_in_a_folder_has_no_teams(tmp_path: Path) -> None:
+def test_remote_in_a_folder_has_no_teams(tmp_path: Path) -> None:
     machines = Machines(tmp_path)
     machines.chat("Fix the login.")
 
@@ -111,7 +111,7 @@ def test_a_remote_in_a_folder_has_no_teams(tmp_path: Path) -> None:
         ("https://example.com/codex", "https"),
     ],
 )
-def test_an_address_that_cannot_be_used_is_refused_and_never_repeated_with_its_password(
+def test_invalid_address_is_refused_without_repeating_its_password(
     tmp_path: Path, place: str, says: str
 ) -> None:
     refused = Home(tmp_path).refused("remote", "set", place, "--yes")
@@ -120,7 +120,7 @@ def test_an_address_that_cannot_be_used_is_refused_and_never_repeated_with_its_p
     assert "secret" not in str(refused)
 
 
-def test_local_commands_ask_no_server(people: Machines, team: Team) -> None:
+def test_local_commands_contact_no_server(people: Machines, team: Team) -> None:
     people.chat("Fix the login.")
     team.server.stop()
     try:
