@@ -19,7 +19,7 @@ import { Workbench } from "./workbench.ts";
 const ROOT = join(import.meta.dirname, "..", "..");
 const [OPENINGS, LISTS, SEARCHES] = [12, 4, 8];
 
-/** Sessions of `bytes` in all, each begun in the project. */
+/** Sessions of `bytes` in all, each of the project. */
 function fill(lab: Lab, files: number, bytes: string): void {
   const make = [join(ROOT, "bench/make_tree.py"), "--image-rate", "0", "--out", lab.codexHome];
   const some = ["--files", String(files), "--bytes", bytes, "--form", "paginated"];
@@ -28,11 +28,9 @@ function fill(lab: Lab, files: number, bytes: string): void {
   for (const name of readdirSync(root, { recursive: true, encoding: "utf8" })) {
     if (name.endsWith(".jsonl")) {
       const path = join(root, name);
-      const text = readFileSync(path);
-      const end = text.indexOf("\n");
-      const head = JSON.parse(text.toString("utf8", 0, end));
-      head.payload.cwd = lab.project;
-      writeFileSync(path, Buffer.concat([Buffer.from(JSON.stringify(head)), text.subarray(end)]));
+      const text = readFileSync(path, "latin1"); // the bytes as they are
+      const { cwd } = JSON.parse(text.slice(0, text.indexOf("\n"))).payload;
+      writeFileSync(path, text.replaceAll(cwd, lab.project), "latin1"); // each turn names it
     }
   }
 }
