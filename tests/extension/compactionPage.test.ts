@@ -56,7 +56,7 @@ test("the usual digest stands by section, each record with its anchor and its li
     parts.flatMap(({ records }) => records.map(({ ref }) => ref)),
     ["", "#9", "#4", "#3", "#5"],
   );
-  assert.equal(budgetText(parts, USUAL, USUAL), "50 tokens in 7 lines. This is the usual budget.");
+  assert.equal(budgetText(parts, USUAL, USUAL), "50 tokens in 7 lines. This is the default.");
 });
 
 test("another budget says of each line whether it comes or goes, in its place", () => {
@@ -88,7 +88,7 @@ test("another budget says of each line whether it comes or goes, in its place", 
   );
   assert.equal(
     budgetText(parts, small, USUAL),
-    "40 tokens in 6 lines. Compared with the usual 8,000 tokens: 2 lines added, 3 lines removed.",
+    "40 tokens in 6 lines. Compared with the default of 8,000 tokens: 2 lines added, 3 lines removed.",
   );
 });
 
@@ -114,7 +114,7 @@ test("without a digest all that goes is shown, and that there is none", () => {
 
   assert.equal(
     budgetText(parts, off, USUAL),
-    "No digest. Compared with the usual 8,000 tokens: 7 lines removed.",
+    "No digest. Compared with the default of 8,000 tokens: 7 lines removed.",
   );
   assert.ok(seen(parts).every((each) => !each.startsWith("+")));
 });

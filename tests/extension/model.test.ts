@@ -285,7 +285,7 @@ law Decisions | 1
     comment It is used
     account from your message > record
 files Recent Files | 2
-  file src/auth.ts > open
+  file auth.ts | src > open
   file big.bin > open
 terminal Recent Commands | 1
   terminal npm test > run
@@ -311,13 +311,16 @@ test("a file that is not what Codex saw says so, and opens beside what was seen"
 
   assert.match(
     drawn({ state: "changed", words: since }),
-    /file src.* \| changed since .* > compare/,
+    /file auth.ts \| changed since turn 4 · src > compare/,
   );
   assert.match(
     drawn({ state: "gone", words: gone }),
-    /circle-slash src.* \| no longer .* > compare/,
+    /circle-slash auth.ts \| no longer there · src > compare/,
   );
-  assert.match(drawn({ words: "as the session left it" }), /file src.* left it > open\n/);
+  assert.match(
+    drawn({ words: "as the session left it" }),
+    /file auth.ts \| as the session left it · src > open\n/,
+  );
 });
 
 test("files, commands and outputs of tools stand apart, and a failed command says how it failed", () => {

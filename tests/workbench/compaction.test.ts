@@ -70,7 +70,7 @@ test("a session is compacted after a look at what Codex would be sent", async (t
   await step(t, "a page shows what would be installed, and nothing is written", async () => {
     await workbench.menu(row("Make the shop faster"), "Compact Session…");
     await front.getByRole("heading", { name: "Compact “Make the shop faster”" }).waitFor();
-    await outcome.getByText("This is the usual budget.").waitFor();
+    await outcome.getByText("This is the default.").waitFor();
     await front.getByText("at most").first().waitFor();
     await front.getByText(/^At most [\d,]+ tokens\./).waitFor();
     await front.getByRole("heading", { name: "Your messages" }).click();
@@ -115,7 +115,7 @@ test("a session is compacted after a look at what Codex would be sent", async (t
       [
         "Size limit of the digest",
         "Budget in tokens",
-        "Usual Budget",
+        "Use Default",
         "Compact…",
         "Show as Diff",
         "Copy",

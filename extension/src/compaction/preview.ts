@@ -112,6 +112,6 @@ class CompactionPreview extends AnsweredPage {
     const sizes = { tokensBefore, tokensBeforeSource, tokensAfter, tokensBeside };
     const figures = { ...sizes, bound, contextWindow, remarkText };
     const view = { sessionId, name, would: figures, contents, usual: usual.contents.digest };
-    return [`Compact “${name}”`, { kind: "compaction", ...view }];
+    return [`Compact “${cut(name, 40)}”`, { kind: "compaction", ...view }];
   }
 }

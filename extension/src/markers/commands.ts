@@ -187,7 +187,7 @@ async function restore(
   { turn, markers }: ChosenTurn,
 ): Promise<void> {
   const there = markers.findLast(({ turnNumber }) => turnNumber === turn.number);
-  const marker = there ?? (await mark(app, session, turn));
+  const marker = there ?? (await mark(app, session, turn, `Restore from Turn ${turn.number}`));
   if (marker !== undefined) {
     const { sessionId } = session;
     await runCommand("restoreMarker", { sessionId, checkpointId: marker.checkpointId });
@@ -198,9 +198,12 @@ async function mark(
   app: App,
   session: SessionSummary,
   { number, turnId, task }: TurnEntry,
+  what = `Add a Marker on Turn ${number}`,
 ): Promise<Marker | undefined> {
-  const title = titleFor(`Add a Marker on Turn ${number}`, session);
-  const label = await askLabel(title, cut(plain(task ?? ""), 60) || `Turn ${number}`);
+  const label = await askLabel(
+    titleFor(what, session),
+    cut(plain(task ?? ""), 60) || `Turn ${number}`,
+  );
   if (!label) {
     return undefined;
   }

@@ -43,7 +43,7 @@ class CompactionPage implements Shown<CompactionView> {
   readonly #warnings = el("div");
   readonly #trouble = new TroublePlace();
   readonly #budget: BudgetField;
-  readonly #usual = button("Usual Budget", "second", () => {
+  readonly #usual = button("Use Default", "second", () => {
     this.#budget.slider.focus(); // the button cannot be pressed again
     this.#choose(null);
   });

@@ -55,10 +55,10 @@ export function drawPicture(
   const level = (tokens: number | null, kind: string) =>
     tokens === null ? null : svg("path", { class: kind, d: `M0,${y(tokens)} H${wide}` });
   const at = (turn: number) => rows.findLastIndex((row) => row.turn <= turn);
-  const thick = near(Math.max(1, Math.min(5, step - 1)));
+  const thick = near(Math.max(1, Math.min(7, step - 1)));
   const ticks = (kind: string, place: number, has: (row: PageRow) => boolean) => {
     const places = rows.flatMap((row, index) =>
-      has(row) ? `M${near(x(index) + step / 2)},${place - 2.5} v5` : [],
+      has(row) ? `M${near(x(index) + step / 2)},${place - 3.5} v7` : [],
     );
     return svg("path", { class: kind, d: places.join(" "), "stroke-width": String(thick) });
   };
@@ -148,7 +148,7 @@ function numberAt(turn: number, place: number, height: number): HTMLElement {
 export function legend({ rows, window, trigger, merged }: SessionView, isFull: boolean): string {
   const parts = [
     merged > 1 ? `Each step is ${merged} turns.` : "",
-    window === null
+    window === null || isFull // its axis has the figures
       ? ""
       : `Window: ${tokenCount(window)}${trigger === null ? "" : `, compaction offered from ${trigger.toLocaleString("en-US")}`}.`,
     rows.some(({ mostTokens, contextTokens }) => mostTokens !== contextTokens)

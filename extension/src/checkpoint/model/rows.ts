@@ -14,6 +14,7 @@ import {
   ago,
   cut,
   dotted,
+  folderName,
   listed,
   plain,
   rowOf,
@@ -112,9 +113,11 @@ function artifactNode(
   const seq = artifact?.lastObservedSeq;
   const { icon, colour } = artifactIcon(kind, state, pinned);
   if (kind === "file") {
+    const name = folderName(text);
     const row = {
-      label: text,
-      description: words,
+      label: name,
+      // A narrow row keeps the name and the state; the end of a path says more than its beginning.
+      description: dotted(words, text.slice(0, -name.length).replace(/[\\/]$/, "")),
       tooltip: [text, words, weakness(artifact?.hash)].filter((line) => line !== "").join("\n"),
       spoken: listed(`file ${text}`, pinned ? "pinned" : "", words),
       ...{ icon, colour },

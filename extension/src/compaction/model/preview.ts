@@ -100,10 +100,10 @@ export function budgetText(
       ? "No digest."
       : `${tokenCount(now.tokens)} in ${counted(all, "1 line", `${shown(all)} lines`)}.`;
   if (now.budget === usual.budget) {
-    return `${size} This is the usual budget.`;
+    return `${size} This is the default.`;
   }
   const change = changeText(records) || "the same lines";
-  return `${size} Compared with the usual ${tokenCount(usual.budget)}: ${change}.`;
+  return `${size} Compared with the default of ${tokenCount(usual.budget)}: ${change}.`;
 }
 
 /** How many lines come and go; empty for none. */
