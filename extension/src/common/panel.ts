@@ -60,8 +60,6 @@ export abstract class Page {
   protected readonly canForce: boolean = false;
   readonly #load: () => void;
   #isGone = false;
-  /** Whether the script of the page runs; until then nothing is sent. */
-  #isReady = false;
   /** The newest content, the error shown above it, and a message that needs content. */
   #content: ToPage | null = null;
   #error: ToPage | null = null;
@@ -97,7 +95,6 @@ export abstract class Page {
 
   /** Load the page, and ask meanwhile for its content: the first page of a window loads slowly. */
   open(): void {
-    this.#isReady = false;
     this.#content = null;
     this.#error = null;
     this.#load();
@@ -135,7 +132,7 @@ export abstract class Page {
   }
 
   protected send(message: ToPage): void {
-    if (this.#isReady && !this.#isGone) {
+    if (!this.#isGone) {
       void this.panel.webview.postMessage(message);
     }
   }
@@ -147,19 +144,17 @@ export abstract class Page {
   }
 
   #sendWaiting(): void {
-    if (this.#isReady && this.#content !== null && this.#behind !== null) {
+    if (this.#content !== null && this.#behind !== null) {
       this.send(this.#behind);
       this.#behind = null;
     }
   }
 
-  /** Send everything to a page that has just been loaded, maybe once more. */
-  #sendAll(): void {
-    this.#isReady = true;
+  /** The editor keeps messages for a page that loads first, and drops them for one loaded again. */
+  #sendAgain(): void {
     for (const message of [this.#content, this.#error]) {
       message === null || this.send(message);
     }
-    this.#sendWaiting();
   }
 
   /** Show an error; `again` means that the page shows nothing current. */
@@ -202,7 +197,7 @@ export abstract class Page {
   async #receive(message: FromPage | null): Promise<void> {
     try {
       if (message?.kind === "ready") {
-        this.#sendAll();
+        this.#sendAgain();
       } else if (message?.kind === "again") {
         await awake(this.app.server);
         await this.look();
