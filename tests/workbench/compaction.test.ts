@@ -87,7 +87,9 @@ test("a session is compacted after a look at what Codex would be sent", async (t
     assert.equal(await front.locator(".comes, .goes").count(), 0);
     await slider.focus();
     await page.keyboard.press("ArrowRight");
-    await outcome.getByText(/Compared with the usual [\d,]+ tokens: [\d,]+ lines? added/).waitFor();
+    await outcome
+      .getByText(/Compared with the default of [\d,]+ tokens: [\d,]+ lines? added/)
+      .waitFor();
     const came = front.locator(".comes").first();
     assert.match((await came.textContent()) ?? "", /^Comes: ./);
     assert.match(await signOf(came), /^"\+"/);

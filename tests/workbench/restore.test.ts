@@ -69,7 +69,10 @@ test("a marker is restored both ways, read about, and gone on with in a terminal
       (await slider.getAttribute("aria-valuetext")) ?? "",
       /^100 tokens, \d+ of \d+ items$/,
     );
-    await front.getByRole("status").getByText("add the next one").waitFor();
+    await front
+      .getByRole("status")
+      .getByText(/adds? the next one/)
+      .waitFor();
     await workbench.screenshot("restore preview, a small budget");
     await front.getByRole("spinbutton", { name: "Budget in tokens" }).fill("8000");
     await outcome.getByText("All of them fit.").waitFor();
