@@ -10,12 +10,12 @@ from cattrs.strategies import configure_tagged_union
 
 from codex_checkpoints.core.agents.codex.history.rebuild import HistoryWindow, choose, windows_of
 from codex_checkpoints.core.agents.codex.history.scan import HistoryScan, Mark, ScanState
-from codex_checkpoints.core.agents.codex.turns import Ended, Turn
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.converters import json_converter
 from codex_checkpoints.core.effects import Effects
 from codex_checkpoints.core.events import Called, CallEnded, Fold, Record, Tokens
 from codex_checkpoints.core.shell.commands import is_check
+from codex_checkpoints.core.turns import Ended, Turn
 
 MOST_ROWS = 400
 """With more turns a row represents several."""

@@ -13,7 +13,6 @@ from typing import Literal
 
 from attrs import define, evolve, frozen
 
-from codex_checkpoints.core.agents.codex.turns import Turn
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.redaction import secret_in, value
 from codex_checkpoints.core.paths import uri_of
@@ -28,6 +27,7 @@ from codex_checkpoints.core.restore.markers import (
     Pin,
     PinnedWords,
 )
+from codex_checkpoints.core.turns import Turn
 from codex_checkpoints.service.history.digests import Digests
 from codex_checkpoints.service.reading.session_file import SessionFile, end_of, find_turn, has_ended
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit, one_named

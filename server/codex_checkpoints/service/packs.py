@@ -14,7 +14,6 @@ from typing import Literal
 
 from attrs import frozen
 
-from codex_checkpoints.core.agents.codex.turns import Turn
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, Checkpoint
 from codex_checkpoints.core.checkpoint.redaction import value
 from codex_checkpoints.core.checkpoint.view import view_v1
@@ -53,6 +52,7 @@ from codex_checkpoints.core.restore.events import event_of
 from codex_checkpoints.core.restore.lineage import MAX_CHAIN
 from codex_checkpoints.core.restore.records import Windows
 from codex_checkpoints.core.restore.references import Trace, in_order
+from codex_checkpoints.core.turns import Turn
 from codex_checkpoints.service.history.lineages import way_up
 from codex_checkpoints.service.markers import Markers
 from codex_checkpoints.service.operation import (

@@ -7,7 +7,6 @@ import pytest
 from attrs import evolve
 
 from codex_checkpoints.core.agents.codex.own_messages import DIGEST_LINE
-from codex_checkpoints.core.agents.codex.turns import Ended
 from codex_checkpoints.core.checkpoint.records import (
     DEFAULT_BUDGET,
     Artifact,
@@ -45,6 +44,7 @@ from codex_checkpoints.core.restore.references import (
     ModeChange,
     References,
 )
+from codex_checkpoints.core.turns import Ended
 from restore_values import EMPTY, ORIGIN, SOURCE, carried, sections_in
 from updates import V1, V2
 

@@ -17,7 +17,6 @@ from attrs import evolve, frozen
 from codex_checkpoints.core import events
 from codex_checkpoints.core.agents.codex import injected_text, items, tools
 from codex_checkpoints.core.agents.codex.reader import WORDS, Fold, Line
-from codex_checkpoints.core.agents.codex.turns import Turns
 from codex_checkpoints.core.checkpoint.memory import Memory, Update
 from codex_checkpoints.core.checkpoint.records import (
     Checkpoint,
@@ -35,6 +34,7 @@ from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.requests import ref_of, words_of
 from codex_checkpoints.core.checkpoint.state import name_of
 from codex_checkpoints.core.effects import Effects
+from codex_checkpoints.core.turns import Turns
 
 FIRST_WORDS = 80
 """Code points of a message or a command that an anchor shows."""

@@ -10,16 +10,7 @@ from attrs import evolve
 
 from codex_checkpoints.core import events
 from codex_checkpoints.core.agents.codex import injected_text
-from codex_checkpoints.core.agents.codex.requests import (
-    LONGEST_ASKED,
-    AskedKind,
-    Request,
-    UserlessRequest,
-    heading_of,
-    steps_of,
-)
 from codex_checkpoints.core.agents.codex.titles import PICTURE, title_in
-from codex_checkpoints.core.agents.codex.turns import Planned, Turn
 from codex_checkpoints.core.checkpoint.records import (
     MAX_URI_CHARS,
     MAX_VALUE_CHARS,
@@ -29,6 +20,15 @@ from codex_checkpoints.core.checkpoint.records import (
 from codex_checkpoints.core.checkpoint.redaction import cut, redact, value
 from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.events import Record
+from codex_checkpoints.core.requests import (
+    LONGEST_ASKED,
+    AskedKind,
+    Request,
+    UserlessRequest,
+    heading_of,
+    steps_of,
+)
+from codex_checkpoints.core.turns import Planned, Turn
 
 
 def take_replaced(state: State, messages: tuple[events.UserMessage, ...], record: Record) -> None:

@@ -24,7 +24,6 @@ from codex_checkpoints.core.agents.codex.items import (
     outcome_of,
     printed_whole,
 )
-from codex_checkpoints.core.agents.codex.turns import Ended, Planned, Turn, Turns
 from codex_checkpoints.core.checkpoint.records import (
     FOLDER,
     MAX_URI_CHARS,
@@ -53,6 +52,7 @@ from codex_checkpoints.core.events import (
 from codex_checkpoints.core.fields import is_list, object_of, text_of
 from codex_checkpoints.core.paths import encoded, uri_of
 from codex_checkpoints.core.shell.commands import is_check, plainly_looks
+from codex_checkpoints.core.turns import Ended, Planned, Turn, Turns
 
 TurnPlace = tuple[int, str | None, str | None]
 """`seq`, the folder of the turn, and the base of the session at an observation."""

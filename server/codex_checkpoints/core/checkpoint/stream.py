@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from codex_checkpoints.core import events
-from codex_checkpoints.core.agents.codex.turns import Planned
 from codex_checkpoints.core.checkpoint import memory
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import (
@@ -46,6 +45,7 @@ from codex_checkpoints.core.checkpoint.state import (
 )
 from codex_checkpoints.core.events import Event, Record
 from codex_checkpoints.core.fields import time_of
+from codex_checkpoints.core.turns import Planned
 
 
 class Reducer:

@@ -21,12 +21,12 @@ from codex_checkpoints.core.agents.codex.derive import folder_in
 from codex_checkpoints.core.agents.codex.inherited import is_copied, may_inherit
 from codex_checkpoints.core.agents.codex.parsing import BOM, item_of, record_of
 from codex_checkpoints.core.agents.codex.reader import PASSED_OVER_FROM
-from codex_checkpoints.core.agents.codex.requests import heading_of, implements_plan
-from codex_checkpoints.core.agents.codex.turns import Turns
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.redaction import cut, value
 from codex_checkpoints.core.checkpoint.requests import title_of, words_of
 from codex_checkpoints.core.fields import Json, is_object, load, text_of, whole_of
+from codex_checkpoints.core.requests import heading_of, implements_plan
+from codex_checkpoints.core.turns import Turns
 
 _TIME, _PROMPT, _TURN, _TOKENS, _WINDOW, _MODEL, _NAME, _FOLDER = (1 << bit for bit in range(8))
 _ALL = (1 << 8) - 1

@@ -12,8 +12,8 @@ from typing import Final
 from attrs import frozen
 
 from codex_checkpoints.core.agents.codex.own_messages import AGENT_LINE, GOAL_LINE, PLAN_LINE
-from codex_checkpoints.core.agents.codex.requests import AskedKind, UserlessRequest
-from codex_checkpoints.core.agents.codex.turns import Turns
+from codex_checkpoints.core.requests import AskedKind, UserlessRequest
+from codex_checkpoints.core.turns import Turns
 
 
 @frozen

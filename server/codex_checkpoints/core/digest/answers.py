@@ -7,10 +7,10 @@ from typing import Final
 
 from attrs import Factory, define, evolve
 
-from codex_checkpoints.core.agents.codex.turns import Ended, asks
 from codex_checkpoints.core.digest.records import Answer, RecordPlace, Utterance
 from codex_checkpoints.core.digest.truncate import ends_of
 from codex_checkpoints.core.fields import renew
+from codex_checkpoints.core.turns import Ended, asks
 
 _SUBAGENTS: Final = 64
 """The most answers of subagents that are kept per turn."""

@@ -20,7 +20,6 @@ from codex_checkpoints.core.agents.codex.items import Item, outcome_in, outcome_
 from codex_checkpoints.core.agents.codex.own_messages import UNDO, is_ours
 from codex_checkpoints.core.agents.codex.parsing import item_of, turn_id_of
 from codex_checkpoints.core.agents.codex.reader import NOTED, WORDS, Fold, Line
-from codex_checkpoints.core.agents.codex.turns import TASK_ENDS
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.digest.answers import TurnAnswers
@@ -69,6 +68,7 @@ from codex_checkpoints.core.events import (
 )
 from codex_checkpoints.core.fields import Json, load, object_of, renew, text_of, texts_of, words_of
 from codex_checkpoints.core.shell.script import BEGIN
+from codex_checkpoints.core.turns import TASK_ENDS
 
 MOST = 1024
 """The most requests, answers, files and commands that are kept, each: the newest."""

@@ -17,7 +17,6 @@ from codex_checkpoints.core.agents.codex import injected_text
 from codex_checkpoints.core.agents.codex.items import outcome_in
 from codex_checkpoints.core.agents.codex.own_messages import UNDO, is_ours
 from codex_checkpoints.core.agents.codex.reader import WORDS, Fold, Line
-from codex_checkpoints.core.agents.codex.turns import Turns
 from codex_checkpoints.core.checkpoint.redaction import redact
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.digest.calls import (
@@ -50,6 +49,7 @@ from codex_checkpoints.core.events import (
 )
 from codex_checkpoints.core.fields import Json, object_of, text_of, texts_of, words_of
 from codex_checkpoints.core.shell import posix
+from codex_checkpoints.core.turns import Turns
 
 RecordKind = Literal["user", "assistant", "call", "output", "patch", "summary", "file", "error"]
 

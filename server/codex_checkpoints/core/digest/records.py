@@ -7,12 +7,12 @@ from typing import Literal
 
 from attrs import Factory, define, evolve, frozen
 
-from codex_checkpoints.core.agents.codex.turns import Ended
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.redaction import value
 from codex_checkpoints.core.digest.outcomes import PatchCounts, defined
 from codex_checkpoints.core.effects import Touched
 from codex_checkpoints.core.events import Outcome
+from codex_checkpoints.core.turns import Ended
 
 MOST_NAMES = 64
 """The most names that are kept for one file."""

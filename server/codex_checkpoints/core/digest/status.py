@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from codex_checkpoints.core.agents.codex.own_messages import DIGEST_LINE
-from codex_checkpoints.core.agents.codex.turns import Ended
 from codex_checkpoints.core.checkpoint.redaction import one_line
 from codex_checkpoints.core.checkpoint.state import State
+from codex_checkpoints.core.turns import Ended
 
 ROOM: Final = 168
 """The most bytes of the section."""

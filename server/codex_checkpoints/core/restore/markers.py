@@ -14,11 +14,11 @@ from typing import Any, Literal, TypeAlias, TypeGuard
 
 from attrs import evolve, frozen
 
-from codex_checkpoints.core.agents.codex.turns import Turns
 from codex_checkpoints.core.checkpoint.records import MAX_URI_CHARS, MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.redaction import value
 from codex_checkpoints.core.converters import read_or_none, stored
 from codex_checkpoints.core.fields import object_of, renew, text_of
+from codex_checkpoints.core.turns import Turns
 
 Origin = Literal["user", "compaction"]
 """Who made a marker: a person, or a compaction that was about to happen."""

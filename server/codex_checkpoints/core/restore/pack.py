@@ -13,7 +13,6 @@ from typing import Literal
 from attrs import Factory, frozen
 
 from codex_checkpoints.core.agents.codex.history.tokens import approximate_tokens
-from codex_checkpoints.core.agents.codex.turns import Ended
 from codex_checkpoints.core.checkpoint.records import (
     DEFAULT_BUDGET,
     MAX_VALUE_CHARS,
@@ -49,6 +48,7 @@ from codex_checkpoints.core.restore.references import (
     Region,
     regions_of,
 )
+from codex_checkpoints.core.turns import Ended
 
 DEFAULT_REASON = "requested by the user"
 """The reason of a restore whose request gives none."""

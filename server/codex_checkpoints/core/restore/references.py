@@ -14,7 +14,6 @@ from typing import Literal
 from attrs import frozen
 
 from codex_checkpoints.core.agents.codex.reader import Fold, Line
-from codex_checkpoints.core.agents.codex.turns import Turn
 from codex_checkpoints.core.checkpoint.records import (
     MAX_URI_CHARS,
     MAX_VALUE_CHARS,
@@ -30,6 +29,7 @@ from codex_checkpoints.core.events import CallEnded, Seen, TaskEnded, TaskStarte
 from codex_checkpoints.core.fields import Json, object_of, renew, text_of
 from codex_checkpoints.core.paths import encoded
 from codex_checkpoints.core.shell import script
+from codex_checkpoints.core.turns import Turn
 
 MAX_SPANS = 64
 """The most partial reads that are kept, the newest."""

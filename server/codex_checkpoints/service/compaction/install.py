@@ -16,7 +16,6 @@ from attrs import define, evolve, frozen
 
 from codex_checkpoints.core.agents.codex.history.tokens import of_items
 from codex_checkpoints.core.agents.codex.history.windows import Chain
-from codex_checkpoints.core.agents.codex.turns import Turn
 from codex_checkpoints.core.compaction.records import (
     Installed,
     Prepared,
@@ -30,6 +29,7 @@ from codex_checkpoints.core.compaction.records import (
 from codex_checkpoints.core.compaction.replacement_lines import moment_of
 from codex_checkpoints.core.fields import Json, object_of, text_of
 from codex_checkpoints.core.restore.events import Operation, event_of
+from codex_checkpoints.core.turns import Turn
 from codex_checkpoints.service.compaction.request import HookRunner, session_live
 from codex_checkpoints.service.compaction.source import (
     CompactionSource,

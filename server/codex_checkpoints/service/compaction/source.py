@@ -12,7 +12,6 @@ from attrs import evolve, frozen
 from codex_checkpoints.core.agents.codex.history.item_kinds import Past
 from codex_checkpoints.core.agents.codex.history.scan import Compaction, HistoryScan
 from codex_checkpoints.core.agents.codex.history.windows import Chain
-from codex_checkpoints.core.agents.codex.turns import Turn
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.compaction.records import (
@@ -32,6 +31,7 @@ from codex_checkpoints.core.compaction.replacement_lines import (
 from codex_checkpoints.core.digest.extract import DigestExtract
 from codex_checkpoints.core.digest.records import DigestSource
 from codex_checkpoints.core.fields import Json
+from codex_checkpoints.core.turns import Turn
 from codex_checkpoints.service.history.digests import Digests
 from codex_checkpoints.service.history.resumed_history import (
     ChainPart,

@@ -15,12 +15,12 @@ from attrs import Factory, asdict, define, frozen
 
 from codex_checkpoints.core.agents.codex.parsing import BOM, head_of
 from codex_checkpoints.core.agents.codex.reader import is_whole
-from codex_checkpoints.core.agents.codex.turns import Turn
 from codex_checkpoints.core.checkpoint.replay import LONGEST_TAIL, Replay
 from codex_checkpoints.core.checkpoint.state import Seeds, State, no_seed
 from codex_checkpoints.core.converters import states
 from codex_checkpoints.core.events import HistoryBase, SessionMeta
 from codex_checkpoints.core.fields import is_object, load
+from codex_checkpoints.core.turns import Turn
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.storage.contract import (
     LONGEST_FIRST_LINE,

@@ -16,7 +16,6 @@ from itertools import islice
 from attrs import Factory, define, frozen
 
 from codex_checkpoints.core.agents.codex.parsing import head_of
-from codex_checkpoints.core.agents.codex.turns import Turn
 from codex_checkpoints.core.checkpoint.redaction import MARK, SCANNED, secrets
 from codex_checkpoints.core.compaction.records import Range
 from codex_checkpoints.core.events import HistoryBase
@@ -36,6 +35,7 @@ from codex_checkpoints.core.restore.references import (
     references_of,
 )
 from codex_checkpoints.core.restore.source_lines import before_task, leading
+from codex_checkpoints.core.turns import Turn
 from codex_checkpoints.service.reading.session_file import (
     Fingerprint,
     Locate,

@@ -12,7 +12,6 @@ from attrs import define, evolve, field, frozen
 
 from codex_checkpoints.core.agents.codex.history import tokens
 from codex_checkpoints.core.agents.codex.history.items import user_message
-from codex_checkpoints.core.agents.codex.turns import Turn
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.memory import replay as replayed
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, UNKNOWN_HASH, Limits
@@ -61,6 +60,7 @@ from codex_checkpoints.core.restore.references import (
     spans_of,
     weak_hashes,
 )
+from codex_checkpoints.core.turns import Turn
 from codex_checkpoints.service.history.digests import Digests, checked_budget
 from codex_checkpoints.service.history.lineages import ancestors
 from codex_checkpoints.service.history.windows import windows_in

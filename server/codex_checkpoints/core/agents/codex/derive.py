@@ -48,7 +48,6 @@ from codex_checkpoints.core.agents.codex.reader import (
     Line,
     ReadPosition,
 )
-from codex_checkpoints.core.agents.codex.turns import Turns
 from codex_checkpoints.core.events import (
     Event,
     Record,
@@ -59,6 +58,7 @@ from codex_checkpoints.core.events import (
 )
 from codex_checkpoints.core.fields import Json, list_of, load, names, object_of, text_of, texts_of
 from codex_checkpoints.core.shell.script import BEGIN
+from codex_checkpoints.core.turns import Turns
 
 _EVENTS_BESIDE_ITEMS = names(
     "user_message patch_apply_end exec_command_end mcp_tool_call_end view_image_tool_call"

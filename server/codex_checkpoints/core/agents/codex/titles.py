@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from codex_checkpoints.core.agents.codex.requests import heading_of
+from codex_checkpoints.core.requests import heading_of
 
 PICTURE = "[Image]"
 """The name of a prompt that is only a picture, as in Codex's own list."""

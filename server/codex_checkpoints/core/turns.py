@@ -1,8 +1,8 @@
 """Decides where a turn begins, which task belongs to it, its request and its end.
 
-Every rule about turns is here (rules, "Turns") (rules, "Task"): the folds report the content of
-lines and ask for the result.  The reducer stores the task and the plan of a turn in the turn
-itself, so that a rollback only leaves turns out.
+Every rule about turns is here (rules, "Turns"), for tasks too (rules, "Task").  A session's events
+are reported to `Turns` in order.  A turn keeps its own task and plan, so that a rollback only
+leaves turns out.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Final, Literal
 
 from attrs import Factory, define, evolve, field, frozen
 
-from codex_checkpoints.core.agents.codex.requests import (
+from codex_checkpoints.core.events import Steps
+from codex_checkpoints.core.requests import (
     SHORT,
     Request,
     UserlessRequest,
@@ -20,7 +21,6 @@ from codex_checkpoints.core.agents.codex.requests import (
     implements_plan,
     joined,
 )
-from codex_checkpoints.core.events import Steps
 
 Ended = Literal["answered", "aborted", "failed", "open"]
 """How a turn ended."""

@@ -4,13 +4,13 @@ import pytest
 
 import rollouts as r
 from codex_checkpoints.core.agents.codex.parsing import item_of
-from codex_checkpoints.core.agents.codex.requests import heading_of, steps_of
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.requests import request_in
 from codex_checkpoints.core.digest.allocation import DigestTerms
 from codex_checkpoints.core.digest.extract import DigestExtract
 from codex_checkpoints.core.digest.render import digest_v1
 from codex_checkpoints.core.events import AgentWrote
+from codex_checkpoints.core.requests import heading_of, steps_of
 from derived_state import checkpoint, plan, read, task
 
 FORMS: list[r.Form] = ["paginated", "legacy"]
