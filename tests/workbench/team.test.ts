@@ -126,10 +126,16 @@ test("sessions of the remote are listed, read, pulled and pushed", async (t) => 
   });
 
   await step(t, "a window that is loaded again connects to nothing", async () => {
-    await workbench.reload("Make the shop faster");
+    const title = "Push “Write the tests of the shop”";
+    const again = front.getByRole("button", { name: "Try Again" });
+    await workbench.menu(here, "Push Session…");
+    await front.getByRole("heading", { name: title }).waitFor();
+    await workbench.reload(title);
+    await front.getByText("The remote is asked again when you try again.").waitFor();
+    await page.getByRole("tab", { name: /^Make the shop faster/ }).click();
     await front.getByText("This session is in the remote.").waitFor();
-    assert.doesNotMatch(workbench.log, /checkpoints\/remoteSessions?\b/);
-    await front.getByRole("button", { name: "Try Again" }).click();
+    assert.doesNotMatch(workbench.log, /checkpoints\/(push|remoteSessions?)\b/);
+    await again.click();
     await front.getByText(/^Your session, pushed from /).waitFor();
     await remote.click();
     await shared.waitFor();
@@ -170,6 +176,12 @@ test("sessions of the remote are listed, read, pulled and pushed", async (t) => 
     await front.getByText(/^Pushed to sync · .* sent\.$/).waitFor();
     assert.equal(rows(), 2);
     await workbench.screenshot("pushed");
+    await page
+      .getByRole("tab", { name: /^Make the shop faster/ })
+      .first()
+      .click();
+    await page.getByRole("tab", { name: /^Push “Write the tests/ }).click();
+    await front.getByText(/^Pushed to sync/).waitFor();
     const shown = workbench.sessions.getByRole("treeitem", { name: /^Write the tests/ });
     await becomes(() => shown.count(), 2);
   });

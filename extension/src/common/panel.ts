@@ -58,6 +58,9 @@ export abstract class Page {
   protected readonly panel: vscode.WebviewPanel;
   /** Whether the page can do what was refused all the same. */
   protected readonly canForce: boolean = false;
+  /** Why a tab that came back with its window waits until a person asks; empty if it does not. */
+  protected readonly waits: string = "";
+  readonly #isRestored: boolean;
   readonly #load: () => void;
   #isGone = false;
   /** The newest content, the error shown above it, and a message that needs content. */
@@ -67,9 +70,10 @@ export abstract class Page {
   /** The last refusal, which a button of the page may mend. */
   #refusal: unknown = null;
 
-  constructor({ app, panel, load, gone }: Tab<never>) {
+  constructor({ app, panel, isRestored, load, gone }: Tab<never>) {
     this.app = app;
     this.panel = panel;
+    this.#isRestored = isRestored;
     this.#load = load;
     let wasVisible = panel.visible;
     const subscriptions = vscode.Disposable.from(
@@ -98,7 +102,11 @@ export abstract class Page {
     this.#content = null;
     this.#error = null;
     this.#load();
-    void this.look();
+    if (this.#isRestored && this.waits !== "") {
+      this.complain(this.waits, true);
+    } else {
+      void this.look();
+    }
   }
 
   /** Show what the session is now. */

@@ -127,7 +127,9 @@ async function openPreview(
     return;
   }
   const { sessionId } = session;
+  const before = previews.find({ sessionId });
   previews.open(`Push “${cut(subject(session), 40)}”`, { sessionId });
+  before?.renew();
 }
 
 /** Make a branch of a session in the remote, and select it. */

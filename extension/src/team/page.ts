@@ -7,7 +7,7 @@ import type { App } from "../common/app.ts";
 import { runCommand } from "../common/messages.ts";
 import type { FromPage } from "../common/model/pages.ts";
 import { cut } from "../common/model/text.ts";
-import { type Tab, Tabs } from "../common/panel.ts";
+import { Tabs } from "../common/panel.ts";
 import type { Shared } from "../page/model/page.ts";
 import { SessionPage } from "../page/page.ts";
 import { type Remote, remoteOf, remoteTitle, sharedOf } from "./model/texts.ts";
@@ -33,17 +33,12 @@ const READING: readonly FromPage["kind"][] = [
 ];
 
 class RemotePage extends SessionPage {
+  protected override readonly waits =
+    "This session is in the remote. It is read again when you ask for it.";
   /** The path of the copy in the cache; empty until it is there. */
   #path = "";
   #shared: RemoteSession | null = null;
   #remote: Remote | null = null;
-  /** Whether the page waits for a person: a window that is loaded again connects to nothing. */
-  #waits: boolean;
-
-  constructor(tab: Tab<"sessionId">) {
-    super(tab);
-    this.#waits = tab.isRestored;
-  }
 
   protected override get key(): string {
     return this.#path;
@@ -70,12 +65,6 @@ class RemotePage extends SessionPage {
   protected override activated(): void {}
 
   protected override async look(): Promise<void> {
-    if (this.#waits) {
-      this.#waits = false;
-      const why = "This session is in the remote. It is read again when you ask for it.";
-      this.complain(why, true);
-      return;
-    }
     try {
       if (await this.#fetch()) {
         await super.look();

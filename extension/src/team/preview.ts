@@ -24,6 +24,7 @@ interface Shown {
 
 export class PushPreview extends AnsweredPage {
   protected override readonly canForce = true;
+  protected override readonly waits = "The remote is asked again when you try again.";
   readonly #sessionId: string;
   #team: string | null = null;
   /** Whether a session with many secrets is pushed with all of them redacted. */
@@ -41,6 +42,9 @@ export class PushPreview extends AnsweredPage {
     return false;
   }
 
+  /** A page that comes back into sight is not asked for again: that would connect. */
+  protected override changed(): void {}
+
   protected async handle(message: FromPage): Promise<unknown> {
     switch (message.kind) {
       case "reader": {
@@ -57,6 +61,14 @@ export class PushPreview extends AnsweredPage {
         return this.close();
       default:
         return undefined;
+    }
+  }
+
+  /** Preview anew what leaves now, unless a push runs. */
+  renew(): void {
+    if (!this.#isBusy) {
+      this.#allowRedacted = false;
+      void this.look();
     }
   }
 
