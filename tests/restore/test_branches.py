@@ -51,7 +51,7 @@ def around(home: Home, session_id: str) -> Json:
     return ask(home, "branches", session_id)
 
 
-def test_a_list_counts_the_markers_that_are_there(home: Home):
+def test_list_counts_the_active_markers(home: Home):
     first, _ = marked(home, "one"), marked(home, "two")
     assert [listed(home)[thread(n)]["markers"] for n in (1, 2)] == [2, 0]
 
@@ -61,7 +61,7 @@ def test_a_list_counts_the_markers_that_are_there(home: Home):
 
 
 @pytest.mark.parametrize("mode", ["soft", "hard"])
-def test_a_branch_of_a_restore_and_its_source_name_each_other(home: Home, mode: str):
+def test_restored_branch_and_its_source_name_each_other(home: Home, mode: str):
     done = restored(home, mode)
 
     rows = listed(home)
@@ -93,7 +93,7 @@ def test_a_branch_of_a_restore_and_its_source_name_each_other(home: Home, mode: 
     assert (up["source"], up["items"]) == (source, [])
 
 
-def test_a_compaction_and_a_fork_are_branches_and_a_subagent_is_none(home: Home):
+def test_compaction_and_fork_are_branches_and_a_subagent_is_not(home: Home):
     made = home.json("compact", thread(1), "--force")
     head = {"forked_from_id": thread(1)}
     home.put(chat("A fork", 3, **head), 3)
@@ -111,7 +111,7 @@ def test_a_compaction_and_a_fork_are_branches_and_a_subagent_is_none(home: Home)
     }
 
 
-def test_the_session_of_an_undone_compaction_says_so_everywhere(home: Home):
+def test_session_of_an_undone_compaction_says_so_everywhere(home: Home):
     made = home.json("compact", thread(1), "--force")["sessionId"]
     assert not listed(home)[made]["undone"]
 
@@ -128,7 +128,7 @@ def test_the_session_of_an_undone_compaction_says_so_everywhere(home: Home):
 
 
 @pytest.mark.parametrize("into", ["new", "in-place"])
-def test_a_window_says_that_its_compaction_was_undone(home: Home, into: str):
+def test_window_says_that_its_compaction_was_undone(home: Home, into: str):
     done = home.json("compact", thread(1), "--force", "--into", into)
     name, made = done["compactionId"], done["sessionId"]
 
@@ -143,7 +143,7 @@ def test_a_window_says_that_its_compaction_was_undone(home: Home, into: str):
     assert f"     compaction {name}, undone since\n" in home.run("windows", made).stdout.decode()
 
 
-def test_a_copy_says_in_the_list_what_it_is(home: Home, tmp_path: Path):
+def test_copy_is_marked_in_the_list(home: Home, tmp_path: Path):
     branch = restored(home, "hard")["sessionId"]
     compacted = home.json("compact", thread(1), "--force")["sessionId"]
     home.put(chat("A fork", 3, forked_from_id=thread(1)), 3)
@@ -157,7 +157,7 @@ def test_a_copy_says_in_the_list_what_it_is(home: Home, tmp_path: Path):
     assert said == {each[:13]: words for each, words in named.items()}
 
 
-def test_a_refusal_repeats_the_folders_in_the_command_that_helps(home: Home):
+def test_refusal_repeats_the_named_folders_in_its_remedy(home: Home):
     done = home.run("delete", thread(1), "--codex-home", str(home.root))
 
     assert f"`codex-checkpoints archive {thread(1)} --codex-home {home.root}`" in (
@@ -165,7 +165,7 @@ def test_a_refusal_repeats_the_folders_in_the_command_that_helps(home: Home):
     )
 
 
-def test_a_followed_session_has_the_name_that_it_has_in_the_list(home: Home):
+def test_followed_session_has_the_name_of_the_list(home: Home):
     home.put(rollout(session(thread=thread(5)), turn(user("First")), turn(user("Then"))), 5)
 
     lines = home.run("watch", "--once").stdout.decode().splitlines()
@@ -173,7 +173,7 @@ def test_a_followed_session_has_the_name_that_it_has_in_the_list(home: Home):
     assert f"{thread(5)[:13]}  rollout    First" in lines
 
 
-def test_a_session_that_arrived_in_a_pack_says_so(home: Home, tmp_path: Path):
+def test_imported_session_says_so(home: Home, tmp_path: Path):
     file = tmp_path / "pack.json"
     home.json("export", thread(1), str(file))
     other = Home(tmp_path / "elsewhere")
@@ -183,7 +183,7 @@ def test_a_session_that_arrived_in_a_pack_says_so(home: Home, tmp_path: Path):
     assert listed(other)[made["sessionId"]]["madeBy"] == "import"
 
 
-def test_a_source_that_is_gone_or_put_away_is_still_named(home: Home):
+def test_missing_or_archived_source_is_still_named(home: Home):
     done = restored(home, "hard")
     home.run("archive", thread(1))
     assert around(home, done["sessionId"])["source"]["archived"] is True
@@ -197,7 +197,7 @@ def test_a_source_that_is_gone_or_put_away_is_still_named(home: Home):
     ]
 
 
-def test_a_turn_says_when_it_began_where_the_time_is_one(home: Home):
+def test_turn_shows_its_start_if_the_time_is_valid(home: Home):
     data = chat("Fix it", 3)
     home.put(data.replace(b'{"timestamp":"2026-11-20T10:00:0', b'{"timestamp":"yesterday '), 3)
 

@@ -111,19 +111,17 @@ def refused(home: Home, path: Path, change: Change, number: int = 1) -> None:
 
 @changes
 @pytest.mark.parametrize("form", ["paginated", "legacy", "bare"])
-def test_a_soft_branch_holds_what_was_planned_or_is_not_made(
-    home: Home, form: Form, change: Change
-):
+def test_soft_branch_holds_the_planned_lines_or_is_not_made(home: Home, form: Form, change: Change):
     refused(home, put(home, form), change)
 
 
 @changes
-def test_a_file_that_the_history_begins_with_counts_as_the_source(home: Home, change: Change):
+def test_file_at_the_start_of_the_history_counts_as_the_source(home: Home, change: Change):
     put_fork(home)
     refused(home, home.path(), change, 2)
 
 
-def test_a_part_of_a_file_that_is_not_copied_counts_as_well(home: Home):
+def test_part_of_a_file_that_is_not_copied_counts_as_the_source(home: Home):
     def end(path: Path) -> None:
         path.write_bytes(path.read_bytes().replace(b"later-words", b"other-words"))
 
@@ -131,7 +129,7 @@ def test_a_part_of_a_file_that_is_not_copied_counts_as_well(home: Home):
 
 
 @changes
-def test_a_hard_branch_holds_what_was_planned(home: Home, change: Change):
+def test_hard_branch_holds_the_planned_pack(home: Home, change: Change):
     with home.house() as house:
         before = state(house.sessions, thread(1), "2")
         done = restored(house.sessions, home, lambda: change(home.path()), "hard")
@@ -139,7 +137,7 @@ def test_a_hard_branch_holds_what_was_planned(home: Home, change: Change):
 
 
 @pytest.mark.parametrize("base", [False, True], ids=["source", "base"])
-def test_a_source_that_goes_on_is_restored(home: Home, base: bool):
+def test_growing_source_is_restored(home: Home, base: bool):
     number = 2 if base else 1
     put_fork(home)
     with home.house() as house:
@@ -150,7 +148,7 @@ def test_a_source_that_goes_on_is_restored(home: Home, base: bool):
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("change", [cut, rewrite, remove])
-def test_a_source_that_changes_before_it_is_read_is_refused(
+def test_source_that_changes_before_it_is_read_is_refused(
     home: Home, mode: RestoreMode, change: Change
 ):
     with home.house() as house:
@@ -192,7 +190,7 @@ DAMAGES: dict[str, Change] = {
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("form", ["paginated", "legacy", "bare"])
-def test_a_source_with_a_line_that_nobody_can_read_is_restored_without_it(
+def test_source_is_restored_without_its_unreadable_line(
     home: Home, form: Form, mode: RestoreMode, damage: Change
 ):
     path = put(home, form)
@@ -211,7 +209,7 @@ def test_a_source_with_a_line_that_nobody_can_read_is_restored_without_it(
         assert [len(line) for line in own[1:]] == [len(line) for line in source[1 : len(own)]]
 
 
-def test_the_last_line_of_a_source_goes_over_without_its_line_end(home: Home):
+def test_last_line_of_a_source_is_copied_without_its_newline(home: Home):
     path = home.path()
     said = b'{"type":"event_msg","payload":{"type":"error","message":"\\ud800"}}'
     path.write_bytes(path.read_bytes() + said)

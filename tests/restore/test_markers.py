@@ -61,7 +61,7 @@ def lines(home: Home) -> list[Json]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_marker_stands_on_the_last_turn_that_has_ended(tmp_path: Path, form: r.Form):
+def test_marker_is_set_on_the_last_ended_turn(tmp_path: Path, form: r.Form):
     home = a_home(tmp_path, form)
 
     made = marked(home)
@@ -82,7 +82,7 @@ def test_a_marker_stands_on_the_last_turn_that_has_ended(tmp_path: Path, form: r
     ]
 
 
-def test_a_turn_that_was_cut_off_is_marked_with_a_remark(home: Home):
+def test_interrupted_turn_is_marked_with_a_remark(home: Home):
     home.put(r.rollout(r.session(), *two_turns(), r.started(), r.user("go on")))
 
     made = marked(home)
@@ -97,7 +97,7 @@ def test_a_turn_that_was_cut_off_is_marked_with_a_remark(home: Home):
     assert refused["code"] == "turn_not_complete"
 
 
-def test_an_open_turn_is_passed_over_and_refused_by_its_name(home: Home):
+def test_open_turn_is_skipped_and_refused_by_its_name(home: Home):
     home.put(just_written(r.rollout(r.session(), *two_turns(), r.started(), r.user("go on"))))
     begun = r.rollout(r.session(thread=thread(2)), r.started(), r.user("begin"))
     home.put(just_written(begun), 2)
@@ -120,7 +120,7 @@ def test_an_open_turn_is_passed_over_and_refused_by_its_name(home: Home):
     assert not (home.state / "sessions" / thread(2)).exists()
 
 
-def test_markers_are_renamed_and_taken_away_by_the_beginning_of_their_id(home: Home):
+def test_markers_are_renamed_and_removed_by_an_id_prefix(home: Home):
     home.put(chat("another", 2), 2)
     first, second = marked(home, "one", "1"), marked(home, "two", "2")
     name, other = first["checkpointId"], second["checkpointId"]
@@ -138,7 +138,7 @@ def test_markers_are_renamed_and_taken_away_by_the_beginning_of_their_id(home: H
     assert home.json("relabel", thread(1), other[:30], "due")["label"] == "due"
 
 
-def test_a_marker_holds_hashes_and_nothing_that_was_said(home: Home):
+def test_marker_holds_hashes_and_no_text(home: Home):
     read = r.shell("cat a.py", "output words", reads=["a.py"])
     said = r.turn(r.user("the user's words"), read, r.assistant("assistant words"))
     home.put(r.rollout(r.session(cwd=str(home.user / "shop")), said))
@@ -161,7 +161,7 @@ def test_markers_survive_a_compaction_more_turns_and_archiving(home: Home):
     assert marks(home) == [made]
 
 
-def test_a_marker_on_a_turn_that_was_rolled_back_stays_and_is_detached(tmp_path: Path):
+def test_marker_on_a_rolled_back_turn_stays_and_is_detached(tmp_path: Path):
     home = a_home(tmp_path, "legacy")
     first, second = marked(home, turn="1"), marked(home, turn="2")
     go_on(home.path(), thread(1), r.rollback(1), r.turn(r.user("otherwise")), form="legacy")
@@ -171,7 +171,7 @@ def test_a_marker_on_a_turn_that_was_rolled_back_stays_and_is_detached(tmp_path:
     assert again["code"] == "unknown_turn"
 
 
-def test_files_and_lines_of_them_are_pinned_and_let_go(home: Home):
+def test_files_and_lines_are_pinned_and_unpinned(home: Home):
     others = dict.fromkeys(("message", "note", "text"))
     whole: Json = {"uri": "a.py", "start": None, "end": None} | others
     lines = whole | {"start": 2, "end": 3}
@@ -190,7 +190,7 @@ NO_FILES = ["nope.py", "sub", "../notes", "/etc/hostname", "a.py/b"]
 
 
 @pytest.mark.parametrize("path", ["a.py#L0", "a.py#L3-L2", ".", "", *NO_FILES])
-def test_what_is_no_file_in_the_folder_is_not_pinned(home: Home, path: str):
+def test_path_that_is_not_a_file_in_the_folder_is_not_pinned(home: Home, path: str):
     (home.user / "notes").write_text("outside")
     (home.user / "shop/sub").mkdir()
 
@@ -205,14 +205,14 @@ def test_what_is_no_file_in_the_folder_is_not_pinned(home: Home, path: str):
     assert home.json("pin", thread(1)) == []
 
 
-def test_where_the_folder_is_not_here_a_name_below_it_is_pinned(home: Home):
+def test_name_below_a_missing_folder_can_be_pinned(home: Home):
     shutil.rmtree(home.user / "shop")
 
     assert [pin["uri"] for pin in home.json("pin", thread(1), "gone/a.py")] == ["gone/a.py"]
     home.refused("pin", thread(1), "/etc/hostname")
 
 
-def test_markers_over_the_wire_are_those_of_the_command_line(home: Home):
+def test_markers_over_the_wire_equal_those_of_the_command_line(home: Home):
     with Peer(home.root) as peer:
         peer.start()
         params = {"sessionId": thread(1), "label": "here", "turnId": "1"}
@@ -236,7 +236,7 @@ def test_markers_over_the_wire_are_those_of_the_command_line(home: Home):
     assert gone["removed"] is True
 
 
-def test_follower_reports_markers_of_another_process_once(home: Home):
+def test_watcher_reports_markers_of_another_process_once(home: Home):
     with home.house() as house:
         follower = SessionWatcher(house.sessions)
         follower.begin()
@@ -252,7 +252,7 @@ def test_follower_reports_markers_of_another_process_once(home: Home):
         assert follower.drain() == []
 
 
-def test_what_changed_between_two_turns(home: Home):
+def test_changes_between_two_turns_are_listed(home: Home):
     found = home.json("diff", thread(1), "--from", "1", "--to", "2")
 
     assert list(found) == [

@@ -113,7 +113,7 @@ def kinds(home: Home) -> list[str]:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("mode", MODES)
-def test_a_branch_begins_with_the_state_of_the_turn_and_the_source_is_untouched(
+def test_branch_begins_with_the_state_of_the_turn_and_the_source_is_unchanged(
     tmp_path: Path, form: Form, mode: str
 ):
     home = a_home(tmp_path, form)
@@ -133,7 +133,7 @@ def test_a_branch_begins_with_the_state_of_the_turn_and_the_source_is_untouched(
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_a_soft_branch_holds_the_lines_of_the_source_up_to_the_turn(tmp_path: Path, form: Form):
+def test_soft_branch_holds_the_lines_of_the_source_up_to_the_turn(tmp_path: Path, form: Form):
     home = a_home(tmp_path, form)
 
     done = restored(home, "soft", "2")
@@ -147,7 +147,7 @@ def test_a_soft_branch_holds_the_lines_of_the_source_up_to_the_turn(tmp_path: Pa
     assert done.record.deferred == ()
 
 
-def test_a_soft_branch_of_a_fork_is_one_sequence_without_a_second_head(home: Home):
+def test_soft_branch_of_a_fork_is_one_sequence_without_a_second_head(home: Home):
     put_fork(home, home.user / "shop")
     with home.house() as house:
         name = marked(house.sessions, thread(2), None)
@@ -159,7 +159,7 @@ def test_a_soft_branch_of_a_fork_is_one_sequence_without_a_second_head(home: Hom
     assert shown(home, done.record.session_id) == shown(home, thread(2))
 
 
-def test_a_hard_branch_holds_the_pack_and_nothing_of_the_conversation(home: Home):
+def test_hard_branch_holds_the_pack_and_no_conversation(home: Home):
     done = restored(home, window=0)
 
     path = branch(home, done)
@@ -184,7 +184,7 @@ def test_a_hard_branch_holds_the_pack_and_nothing_of_the_conversation(home: Home
 
 
 @pytest.mark.parametrize(("mode", "source"), [("hard", "estimated"), ("soft", "reported")])
-def test_a_list_shows_how_full_a_branch_is_before_it_goes_on(home: Home, mode: str, source: str):
+def test_list_shows_the_size_of_a_branch_before_it_continues(home: Home, mode: str, source: str):
     done = restored(home, mode)
     (row,) = (each for each in home.json("sessions") if each["sessionId"] == done.record.session_id)
 
@@ -202,7 +202,7 @@ def test_a_list_shows_how_full_a_branch_is_before_it_goes_on(home: Home, mode: s
         ("Doors", "2", "before the rewrite: Doors", "And the logout"),
     ],
 )
-def test_a_hard_branch_is_called_by_its_label_the_name_of_its_source_and_no_message_but_the_task(
+def test_hard_branch_has_its_label_as_title_and_only_the_task_as_message(
     home: Home, name: str | None, turn: str, title: str, task: str
 ):
     if name is not None:
@@ -216,7 +216,7 @@ def test_a_hard_branch_is_called_by_its_label_the_name_of_its_source_and_no_mess
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", [None, "Doors"])
-def test_a_soft_branch_is_called_by_its_label_and_the_title_of_its_source_in_every_list(
+def test_soft_branch_has_its_label_and_the_sources_title_in_every_list(
     tmp_path: Path, form: Form, name: str | None
 ):
     home = a_home(tmp_path, form)
@@ -234,7 +234,7 @@ def test_a_soft_branch_is_called_by_its_label_and_the_title_of_its_source_in_eve
     assert listed == [(done.session_id, title)]
 
 
-def test_a_soft_branch_is_made_where_the_list_of_names_cannot_be_written(home: Home):
+def test_soft_branch_is_made_even_if_the_list_of_names_is_read_only(home: Home):
     (home.root / "session_index.jsonl").mkdir()
 
     done = restored(home, "soft").record
@@ -245,7 +245,7 @@ def test_a_soft_branch_is_made_where_the_list_of_names_cannot_be_written(home: H
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_preview_is_what_comes_and_writes_nothing(home: Home, mode: str):
+def test_preview_shows_the_result_and_writes_nothing(home: Home, mode: str):
     name = home.json("mark", thread(1), "--label", "x", "--turn", "2")["checkpointId"]
     before = snapshot(home.root / "sessions", home.state / "sessions")
     wish = ("restore", thread(1), name, "--mode", mode)
@@ -266,7 +266,9 @@ def test_a_preview_is_what_comes_and_writes_nothing(home: Home, mode: str):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_notes_of_the_time_go_over_and_later_ones_do_not(home: Home, mode: str, tmp_path: Path):
+def test_earlier_notes_are_transferred_and_later_ones_are_not(
+    home: Home, mode: str, tmp_path: Path
+):
     home.remember([fact("port", seq=5, turn="t1"), fact("late", seq=30, turn="t3")])
 
     name = restored(home, mode, "1").record.session_id
@@ -283,7 +285,7 @@ def test_notes_of_the_time_go_over_and_later_ones_do_not(home: Home, mode: str, 
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_markers_and_pins_go_over(home: Home, mode: str):
+def test_markers_and_pins_are_transferred(home: Home, mode: str):
     home.json("pin", thread(1), "a.py#L1-L1")
     home.json("mark", thread(1), "--label", "end")
     done = restored(home, mode)
@@ -305,7 +307,7 @@ def test_markers_and_pins_go_over(home: Home, mode: str):
     assert home.json(*wish)["sourceSessionId"] == own
 
 
-def test_files_and_lines_are_named_with_what_happened_to_them(home: Home):
+def test_files_and_lines_are_named_with_their_flags(home: Home):
     done = restored(home)
 
     files = {each.uri: each for each in done.record.references.files}
@@ -323,7 +325,7 @@ def a_session_with(home: Home, *turns: Any) -> None:  # noqa: ANN401 - as `rollo
     home.put(rollout(session(thread=thread(1), cwd=str(home.user / "shop")), *turns))
 
 
-def test_the_pack_has_the_whole_task_and_the_last_three_messages(home: Home):
+def test_pack_has_the_whole_task_and_the_last_three_messages(home: Home):
     task = "Repair the login. " + "All of this counts. " * 20 + "Never touch tests/."
     said = [f"message {n}" for n in range(3)]
     a_session_with(home, *(turn(user(text), assistant(SAID)) for text in (*said, task)))
@@ -337,7 +339,7 @@ def test_the_pack_has_the_whole_task_and_the_last_three_messages(home: Home):
     assert "Never touch tests/." not in ours(home)
 
 
-def test_the_window_of_a_compacted_session_goes_on_in_its_source(home: Home):
+def test_window_of_a_compacted_session_continues_in_its_source(home: Home):
     made = home.json("compact", thread(1), "--into", "new", "--force")["sessionId"]
     (path,) = home.root.glob(f"sessions/**/rollout-*{made}.jsonl")
     go_on(path, made, turn(user("Here at last"), assistant("Done."), name="n1"))
@@ -348,7 +350,7 @@ def test_the_window_of_a_compacted_session_goes_on_in_its_source(home: Home):
     assert f"\n[USER_MESSAGES]\n- And the logout\n- {LATER}\n- Here at last\n" in pack
 
 
-def test_notes_that_were_evicted_are_deferred_as_evicted(home: Home):
+def test_evicted_notes_are_deferred_as_evicted(home: Home):
     noted = [fact(f"k{n:02}", "v", seq=3, turn="t1") for n in range(66)]
     updated = home.checkpoint().with_name("updates.jsonl")
     updated.parent.mkdir(parents=True)
@@ -362,7 +364,7 @@ def test_notes_that_were_evicted_are_deferred_as_evicted(home: Home):
     ]
 
 
-def test_the_commands_of_a_pack_have_the_last_exit_code_of_each(home: Home):
+def test_commands_of_a_pack_have_their_last_exit_code(home: Home):
     checked = (shell("pytest -q", exit_code=1), patch(update="a.py"), shell("pytest -q"))
     hidden = shell("printf KEY=v > .env", exit_code=1)
     a_session_with(home, turn(user("Repair it"), *checked, hidden, shell("npm ci", exit_code=7)))
@@ -376,14 +378,14 @@ def test_the_commands_of_a_pack_have_the_last_exit_code_of_each(home: Home):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_task_of_an_ended_turn_is_not_gone_on_with(tmp_path: Path, form: Form):
+def test_pack_does_not_continue_the_task_of_an_ended_turn(tmp_path: Path, form: Form):
     pack = restored(a_home(tmp_path, form), turn="1").pack or ""
 
     assert "- The marked turn was answered, so its task may be done" in pack
     assert "go on with the task" not in pack.lower()
 
 
-def test_a_digest_up_to_the_turn_stands_in_the_pack_when_it_is_asked_for(home: Home):
+def test_pack_has_a_digest_up_to_the_turn_on_request(home: Home):
     done = restored(home, turn="2", digest_tokens=400)
 
     pack, _, digest = (done.pack or "").partition("\n[SESSION_DIGEST v1]\n")
@@ -396,7 +398,7 @@ def test_a_digest_up_to_the_turn_stands_in_the_pack_when_it_is_asked_for(home: H
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_files_that_the_session_changed_behind_the_turn_are_told(home: Home, mode: RestoreMode):
+def test_files_changed_after_the_turn_are_reported(home: Home, mode: RestoreMode):
     before, after = turn(user("One"), patch(update="a.py")), turn(user("Two"), patch(update="a.py"))
     gone = patch(add="gone.py"), patch(delete="gone.py")
     a_session_with(home, before, after, turn(user("Three"), patch(add="b.py"), *gone))
@@ -413,7 +415,7 @@ def test_files_that_the_session_changed_behind_the_turn_are_told(home: Home, mod
         assert " changed)\n- file: b.py (changed after that turn)\n" in (done.pack or "")
 
 
-def test_a_file_that_is_not_what_the_session_saw_is_told_though_the_marker_came_later(home: Home):
+def test_file_that_differs_from_the_session_is_reported_even_with_a_later_marker(home: Home):
     a_session_with(home, turn(user("One"), shell("cat a.py", "one\n", reads=["a.py"])))
 
     (drift,) = restored(home, turn="1").record.drift
@@ -425,7 +427,7 @@ def test_a_file_that_is_not_what_the_session_saw_is_told_though_the_marker_came_
     )
 
 
-def test_pinned_words_stand_in_the_pack_and_are_in_no_record(home: Home):
+def test_pinned_words_are_in_the_pack_and_in_no_record(home: Home):
     home.json("pin", thread(1), "--text", "Ask before you touch tests/")
     later = home.json("recall", thread(1), "--query", LATER)[0]["ref"]
     home.json("pin", thread(1), "--message", later)
@@ -439,7 +441,7 @@ def test_pinned_words_stand_in_the_pack_and_are_in_no_record(home: Home):
     assert "Ask before" not in (home.state / "audit.jsonl").read_text()
 
 
-def test_details_name_the_files_that_differ_and_say_the_time_here_too(home: Home):
+def test_details_name_differing_files_and_show_local_times(home: Home):
     a_session_with(home, turn(user("One"), patch(add="b.py")), turn(user("Two"), patch(add="c.py")))
     (home.user / "shop/b.py").rename(home.user / "shop/c.py")
     done = restored(home, "soft", turn="1").record
@@ -455,7 +457,7 @@ def test_details_name_the_files_that_differ_and_say_the_time_here_too(home: Home
     assert round(ahead / timedelta(minutes=15)) == 23, "5 hours 45"
 
 
-def test_a_restore_names_its_operation_and_the_command_for_its_details(home: Home):
+def test_restore_names_its_operation_and_the_command_for_details(home: Home):
     marker = home.json("mark", thread(1), "--label", "x", "--turn", "1")["checkpointId"]
 
     shown = home.run("restore", thread(1), marker, "--mode", "hard").stdout.decode()
@@ -465,7 +467,7 @@ def test_a_restore_names_its_operation_and_the_command_for_its_details(home: Hom
     assert f"\nDetails: {details}" in shown
 
 
-def test_a_restore_says_that_files_are_not_put_back_and_which_differ(home: Home):
+def test_restore_says_that_files_are_not_put_back_and_which_differ(home: Home):
     a_session_with(home, turn(user("One")), turn(user("Two"), patch(update="a.py")))
     marker = home.json("mark", thread(1), "--label", "x", "--turn", "1")["checkpointId"]
 
@@ -476,7 +478,7 @@ def test_a_restore_says_that_files_are_not_put_back_and_which_differ(home: Home)
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_audit_of_a_branch_has_every_event_of_its_restore(home: Home, mode: RestoreMode):
+def test_audit_of_a_branch_has_every_event_of_its_restore(home: Home, mode: RestoreMode):
     (home.user / "shop/b.py").unlink()
 
     done = restored(home, mode)
@@ -487,7 +489,7 @@ def test_the_audit_of_a_branch_has_every_event_of_its_restore(home: Home, mode: 
     assert missing["sessionId"] == done.record.session_id
 
 
-def test_a_pinned_content_and_the_last_messages_may_enter_the_pack_and_no_record(home: Home):
+def test_pinned_content_and_last_messages_may_enter_the_pack_and_no_record(home: Home):
     home.json("pin", thread(1), "a.py#L2-L2")
 
     done = restored(home, window=2)
@@ -498,7 +500,7 @@ def test_a_pinned_content_and_the_last_messages_may_enter_the_pack_and_no_record
 
 
 @pytest.mark.parametrize("budget", [0, 1, 60])
-def test_a_small_budget_never_fails_and_says_what_was_left_out(home: Home, budget: int):
+def test_small_budget_never_fails_and_lists_omitted_parts(home: Home, budget: int):
     done = restored(home, budget=budget)
 
     record = done.record
@@ -509,7 +511,7 @@ def test_a_small_budget_never_fails_and_says_what_was_left_out(home: Home, budge
     assert shown(home, record.session_id) == shown(home, thread(1), "2")
 
 
-def test_a_budget_that_no_record_could_hold_is_one_that_holds_everything(home: Home):
+def test_budget_above_any_record_holds_everything(home: Home):
     marker = home.json("mark", thread(1), "--label", "here")["checkpointId"]
 
     done = home.json("restore", thread(1), marker, "--mode", "hard", "--budget", str(10**30))
@@ -517,7 +519,7 @@ def test_a_budget_that_no_record_could_hold_is_one_that_holds_everything(home: H
     assert [each for each in done["deferred"] if each["reason"] == "budget"] == []
 
 
-def test_a_preview_tells_what_a_pack_of_any_budget_would_hold(home: Home):
+def test_preview_shows_the_contents_of_a_pack_for_any_budget(home: Home):
     name = home.json("mark", thread(1), "--label", "x", "--turn", "2")["checkpointId"]
     wish = ("restore", thread(1), name, "--mode", "hard", "--dry-run")
 
@@ -535,7 +537,7 @@ def test_a_preview_tells_what_a_pack_of_any_budget_would_hold(home: Home):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_file_that_stood_at_the_turn_and_is_gone_is_named_when_only_later_turns_touched_it(
+def test_vanished_file_of_the_turn_is_named_if_only_later_turns_touched_it(
     home: Home, mode: RestoreMode
 ):
     made = patch(add="new.py"), patch(delete="new.py"), shell("touch made.py")
@@ -552,7 +554,7 @@ def test_file_that_stood_at_the_turn_and_is_gone_is_named_when_only_later_turns_
         assert "- file: README.md (vanished after that turn)\n" in (done.pack or "")
 
 
-def test_the_budget_and_who_is_asking_come_from_the_settings(home: Home):
+def test_budget_and_user_come_from_the_settings(home: Home):
     home.config('restoreBudgetTokens = 80\nuserId = "ana"\norgId = "shop"\n')
 
     done = restored(home)
@@ -562,7 +564,7 @@ def test_the_budget_and_who_is_asking_come_from_the_settings(home: Home):
     assert {(event["userId"], event["orgId"]) for event in home.audited()} == {("ana", "shop")}
 
 
-def test_drift_and_missing_files_since_the_marker_are_told(home: Home):
+def test_drift_and_missing_files_since_the_marker_are_reported(home: Home):
     with home.house() as house:
         name = marked(house.sessions)
         (home.user / "shop/a.py").write_text("another")
@@ -576,7 +578,7 @@ def test_drift_and_missing_files_since_the_marker_are_told(home: Home):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_file_that_was_missing_before_the_marker_is_told(home: Home, mode: str):
+def test_file_missing_before_the_marker_is_reported(home: Home, mode: str):
     (home.user / "shop/b.py").unlink()
 
     done = restored(home, mode).record
@@ -587,7 +589,7 @@ def test_a_file_that_was_missing_before_the_marker_is_told(home: Home, mode: str
     assert (done.warnings[1].code, done.not_compared) == ("not_compared", ("a.py",))
 
 
-def test_a_file_that_the_session_deleted_or_moved_is_not_missing(home: Home):
+def test_file_deleted_or_moved_by_the_session_is_not_missing(home: Home):
     head = session(cwd=str(home.user / "shop"))
     away = turn(user("Away with it"), patch(delete="b.py"), patch(move=("old.py", "a.py")))
     home.put(rollout(head, *three_turns(), away))
@@ -600,7 +602,7 @@ def test_a_file_that_the_session_deleted_or_moved_is_not_missing(home: Home):
     assert [each.code for each in done.warnings] == ["not_compared"]
 
 
-def test_of_files_in_a_folder_that_is_not_here_nothing_is_said(home: Home):
+def test_files_in_a_missing_folder_are_not_reported(home: Home):
     shutil.rmtree(home.user / "shop")
 
     assert restored(home).record.missing == ()
@@ -615,7 +617,7 @@ def test_of_files_in_a_folder_that_is_not_here_nothing_is_said(home: Home):
         ("gone.md", "missing", "not there"),
     ],
 )
-def test_a_pinned_file_that_is_there_is_never_said_to_be_missing(
+def test_existing_pinned_file_is_never_reported_as_missing(
     home: Home, pin: str, why: str, words: str
 ):
     home.config("hashLimitBytes = 1024\n")
@@ -641,7 +643,7 @@ def test_a_pinned_file_that_is_there_is_never_said_to_be_missing(
     )
 
 
-def test_a_pinned_file_known_by_size_and_time_alone_is_told(home: Home):
+def test_pinned_file_known_by_size_and_time_is_reported(home: Home):
     home.config("hashLimitBytes = 1024\n")
     (home.user / "shop/big.txt").write_text("line\n" * 1000)
     home.json("pin", thread(1), "big.txt")
@@ -653,7 +655,7 @@ def test_a_pinned_file_known_by_size_and_time_alone_is_told(home: Home):
     assert ("weak_hashes", 1) in [(each.code, each.count) for each in done.record.warnings]
 
 
-def test_a_marker_whose_turn_was_rolled_back_is_restored_all_the_same(tmp_path: Path):
+def test_marker_of_a_rolled_back_turn_can_be_restored(tmp_path: Path):
     home = a_home(tmp_path, "legacy")
     with home.house() as house:
         name = marked(house.sessions, turn="3")
@@ -667,7 +669,7 @@ def test_a_marker_whose_turn_was_rolled_back_is_restored_all_the_same(tmp_path: 
     assert shown(home, done["sessionId"]) == before
 
 
-def test_a_compacted_source_is_restored_to_a_turn_before_it(home: Home):
+def test_compacted_source_can_be_restored_to_an_earlier_turn(home: Home):
     head = session(cwd=str(home.user / "shop"))
     home.put(rollout(head, *three_turns(), compacted("m", []), turn(user("after"))))
 
@@ -703,7 +705,7 @@ def failed(session: str | None, checkpoint: str | None = None) -> list[object]:
         (thread(1)[:8], "ambiguous_session", None),
     ],
 )
-def test_a_refused_restore_stands_in_the_audit_under_the_whole_id_of_its_session(
+def test_audit_of_a_refused_restore_has_the_whole_session_id(
     home: Home, named: str, code: str, session: str | None
 ):
     """What was typed is kept nowhere."""
@@ -729,7 +731,7 @@ def test_a_refused_restore_stands_in_the_audit_under_the_whole_id_of_its_session
     assert [path.name for path in home.state.rglob("*.jsonl")] == ["audit.jsonl"]
 
 
-def test_a_restore_of_a_turn_that_is_gone_names_its_marker_by_its_whole_id(home: Home):
+def test_restore_of_a_missing_turn_names_the_whole_id_of_its_marker(home: Home):
     marker = home.json("mark", thread(1), "--label", "x", "--turn", "3")["checkpointId"]
     head = session(thread=thread(1), cwd=str(home.user / "shop"))
     home.put(rollout(head, *three_turns()[:2]))
@@ -741,9 +743,7 @@ def test_a_restore_of_a_turn_that_is_gone_names_its_marker_by_its_whole_id(home:
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_of_a_path_outside_the_home_a_refused_restore_stores_nothing(
-    home: Home, tmp_path: Path, there: bool
-):
+def test_refused_restore_of_an_outside_path_stores_nothing(home: Home, tmp_path: Path, there: bool):
     elsewhere = tmp_path / home.path().name
     if there:
         elsewhere.write_bytes(home.path().read_bytes())
@@ -758,7 +758,7 @@ def test_of_a_path_outside_the_home_a_refused_restore_stores_nothing(
     assert home.json("audit") == []
 
 
-def test_a_target_that_is_taken_is_refused(home: Home):
+def test_existing_target_is_refused(home: Home):
     home.put(chat("taken", 7), 7)
     ids = iter(["operation", thread(7)])
     with home.house() as house:
@@ -769,7 +769,7 @@ def test_a_target_that_is_taken_is_refused(home: Home):
 
 
 @pytest.mark.parametrize("window", ["6", "-1"])
-def test_a_wish_that_cannot_be_is_refused(home: Home, window: str):
+def test_invalid_request_is_refused(home: Home, window: str):
     done = home.run("restore", thread(1), "m", "--mode", "hard", "--window", window, "--json")
 
     error = json.loads(done.stdout)["error"]
@@ -781,7 +781,7 @@ def test_a_wish_that_cannot_be_is_refused(home: Home, window: str):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_events_come_in_their_order_under_one_operation(home: Home, mode: RestoreMode):
+def test_events_are_in_order_under_one_operation(home: Home, mode: RestoreMode):
     done = restored(home, mode, reason="because of SECRET-REASON")
 
     events = home.audited()
@@ -798,7 +798,7 @@ def test_the_events_come_in_their_order_under_one_operation(home: Home, mode: Re
     assert events[1]["sourceDigest"] == digest_of(home.path().read_bytes())
 
 
-def test_the_record_lies_with_the_branch_and_with_the_source(home: Home):
+def test_record_is_stored_with_the_branch_and_the_source(home: Home):
     done = restored(home).record
 
     kept = [home.state / f"sessions/{name}/restores.jsonl" for name in (thread(1), done.session_id)]
@@ -808,7 +808,7 @@ def test_the_record_lies_with_the_branch_and_with_the_source(home: Home):
     assert not (home.state / "restoring").exists()
 
 
-def test_restores_are_listed_and_told_also_when_both_sessions_are_gone(home: Home):
+def test_restores_are_listed_even_without_both_sessions(home: Home):
     done = restored(home)
     name = done.record.operation_id
     available = ("sessionId", "branchAvailable", "sourceAvailable")
@@ -829,7 +829,7 @@ def test_restores_are_listed_and_told_also_when_both_sessions_are_gone(home: Hom
     assert home.run("restore-details", "01a20000", "--json").returncode == 1
 
 
-def test_the_audit_is_asked_by_session_and_by_operation(home: Home):
+def test_audit_is_filtered_by_session_and_by_operation(home: Home):
     first, second = restored(home), restored(home, "soft")
 
     all_of_them = home.json("audit")
@@ -878,7 +878,7 @@ def test_details_say_whether_the_source_still_begins_with_the_restored_bytes(hom
     assert (unchanged(), warning()) == (None, False)
 
 
-def test_a_chain_of_five_branches_reads_back_to_the_first_session(home: Home):
+def test_chain_of_five_branches_leads_back_to_the_first_session(home: Home):
     names, done = [thread(1)], restored(home, "soft", "1")
     names.append(done.record.session_id)
     with home.house() as house:
@@ -902,7 +902,7 @@ def test_a_chain_of_five_branches_reads_back_to_the_first_session(home: Home):
     assert details["chain"][-1]["sessionId"] == names[1]
 
 
-def test_a_soft_branch_of_a_hard_branch_keeps_its_state(home: Home):
+def test_soft_branch_of_a_hard_branch_keeps_its_state(home: Home):
     hard = restored(home)
     name = hard.record.session_id
     go_on(
@@ -920,7 +920,7 @@ def test_a_soft_branch_of_a_hard_branch_keeps_its_state(home: Home):
     assert {"a.py", "b.py", "c.py"} <= source["artifacts"].keys()
 
 
-def test_restores_over_the_wire_are_those_of_the_command_line(home: Home):
+def test_restores_over_the_wire_equal_those_of_the_command_line(home: Home):
     name = home.json("mark", thread(1), "--label", "x")["checkpointId"]
     with Peer(home.root) as peer:
         peer.start()
@@ -942,7 +942,7 @@ def test_restores_over_the_wire_are_those_of_the_command_line(home: Home):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_branch_seen_before_its_record_is_written_begins_with_its_seed(
+def test_branch_seen_before_its_record_begins_with_its_initial_state(
     home: Home, monkeypatch: pytest.MonkeyPatch, mode: RestoreMode
 ) -> None:
     """Another server may follow the home while a restore is between its steps (DSC-75)."""

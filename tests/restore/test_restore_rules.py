@@ -78,9 +78,7 @@ def written(home: Home) -> str:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_what_was_said_and_read_is_in_no_record_and_in_no_hard_branch(
-    home: Home, mode: RestoreMode
-):
+def test_messages_and_reads_are_in_no_record_and_in_no_hard_branch(home: Home, mode: RestoreMode):
     with home.house() as house:
         done = restore(house.sessions, marked(house.sessions, turn=None), mode, window=0)
         branch = Path(house.sessions.find(done.record.session_id).path).read_text()
@@ -95,7 +93,7 @@ def test_what_was_said_and_read_is_in_no_record_and_in_no_hard_branch(
 # --- what never happens --------------------------------------------------------------------------
 
 
-def test_nothing_is_restored_that_nobody_asked_for(home: Home):
+def test_nothing_is_restored_without_a_request(home: Home):
     with home.house() as house:
         Markers(house.sessions).mark(thread(1), "here")
     before = snapshot(home.root / "sessions")
@@ -109,11 +107,11 @@ def test_nothing_is_restored_that_nobody_asked_for(home: Home):
 
 
 @pytest.mark.parametrize("word", ["merge", "rewind", "replay", "rollback"])
-def test_nothing_merges_branches_or_goes_back_within_a_session(word: str):
+def test_nothing_merges_branches_or_reverts_a_session(word: str):
     assert not [each.name for each in protocol.METHODS if word in each.name.lower()]
 
 
-def test_a_marker_and_a_note_go_each_without_the_other(home: Home):
+def test_marker_and_note_are_independent(home: Home):
     with home.house() as house:
         markers, notes = Markers(house.sessions), Notes(house.sessions)
         first = markers.mark(thread(1), "first").marker.checkpoint_id
@@ -126,7 +124,7 @@ def test_a_marker_and_a_note_go_each_without_the_other(home: Home):
         assert [each.marker.label for each in markers.marks(thread(1))] == ["second"]
 
 
-def test_a_source_and_its_branch_go_on_without_each_other(home: Home):
+def test_source_and_branch_continue_independently(home: Home):
     with home.house() as house:
         sessions = house.sessions
         names = [restored(sessions, mode, turn=None).record.session_id for mode in MODES]
@@ -154,7 +152,7 @@ def test_a_source_and_its_branch_go_on_without_each_other(home: Home):
 # --- what always stands --------------------------------------------------------------------------
 
 
-def test_a_small_invariant_is_there_after_many_turns_and_three_hard_restores(home: Home):
+def test_small_invariant_survives_many_turns_and_three_hard_restores(home: Home):
     with home.house() as house:
         sessions, at = house.sessions, thread(1)
         remember(sessions, "encoding")
@@ -168,7 +166,7 @@ def test_a_small_invariant_is_there_after_many_turns_and_three_hard_restores(hom
             assert "encoding" in sessions.show(at).checkpoint.facts
 
 
-def test_without_a_cache_a_restore_is_the_same(home: Home):
+def test_restore_without_a_cache_is_the_same(home: Home):
     with home.house() as house:
         markers = Markers(house.sessions)
         name = markers.mark(thread(1), "here").marker.checkpoint_id
@@ -183,7 +181,7 @@ def test_without_a_cache_a_restore_is_the_same(home: Home):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_what_is_stored_names_its_semantics_and_times_in_utc(home: Home, mode: RestoreMode):
+def test_stored_records_name_their_semantics_and_times_in_utc(home: Home, mode: RestoreMode):
     with home.house() as house:
         done = restored(house.sessions, mode, turn=None)
 

@@ -83,9 +83,7 @@ def told(home: Home, kind: str, key: str) -> list[Any]:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("where", ["packed", "archived"])
-def test_a_source_that_codex_put_away_is_restored_and_stays_so(
-    home: Home, mode: RestoreMode, where: str
-):
+def test_archived_source_is_restored_and_stays_archived(home: Home, mode: RestoreMode, where: str):
     path = put(home, archived=where == "archived")
     if where == "packed":
         path = packed(path)
@@ -101,7 +99,7 @@ def test_a_source_that_codex_put_away_is_restored_and_stays_so(
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_subagent_is_restored_as_a_session_that_is_listed(home: Home, mode: RestoreMode):
+def test_subagent_is_restored_as_a_listed_session(home: Home, mode: RestoreMode):
     agent = {"subagent": {"thread_spawn": {"parent_thread_id": thread(9), "depth": 1}}}
     more: Json = {"source": agent, "parent_thread_id": thread(9), "thread_source": "subagent"}
     home.put(rollout(session(cwd=str(home.user), **more), *three_turns()))
@@ -117,7 +115,7 @@ def test_a_subagent_is_restored_as_a_session_that_is_listed(home: Home, mode: Re
         assert sessions.find(name).parent_session is None
 
 
-def test_what_a_subagent_inherited_stays_inherited_in_its_branch(home: Home):
+def test_history_inherited_by_a_subagent_stays_inherited_in_its_branch(home: Home):
     inherited = turn(user("the parent's words"), patch(add="parent.py"), name="p1")
     start = len(rollout(session(), inherited).splitlines())
     head = session(cwd=str(home.user), subagent_history_start_ordinal=start)
@@ -164,7 +162,7 @@ COMPACTED = (started("t9"), compacted("m", [KEPT]), environment(), turn_context(
         pytest.param("legacy", True, COMPACTED, id="a task that begins with a compaction"),
     ],
 )
-def test_a_soft_branch_of_an_old_file_holds_nothing_of_the_next_turn(
+def test_soft_branch_of_an_old_file_holds_nothing_of_the_next_turn(
     home: Home, form: Form, events: bool, stated: tuple[Step, ...]
 ):
     worked = (environment(), user("Fix the login"), turn_context(), shell("make"), assistant("Ok."))
@@ -182,7 +180,7 @@ def test_a_soft_branch_of_an_old_file_holds_nothing_of_the_next_turn(
         assert [turn.number for turn in detail_of(sessions, name).turns] == [1]
 
 
-def test_a_hard_branch_of_an_old_turn_knows_nothing_of_the_task_behind_it(home: Home):
+def test_hard_branch_of_an_old_turn_omits_the_later_task(home: Home):
     worked = (user("Fix the login"), turn_context(), tokens(900), assistant("Ok."))
     planning = {"collaboration_mode_kind": "plan", "model_context_window": 1000}
     later = (event("task_started", turn_id="t9", **planning), turn_context(), user("And so on"))
@@ -196,7 +194,7 @@ def test_a_hard_branch_of_an_old_turn_knows_nothing_of_the_task_behind_it(home: 
         assert "plan" not in str(lines(sessions, made.session_id)[2])
 
 
-def test_a_message_without_an_answer_stays_the_end_of_its_turn(home: Home):
+def test_message_without_an_answer_stays_the_end_of_its_turn(home: Home):
     head = session("legacy", thread=thread(1), cwd=str(home.user), events=False)
     home.put(rollout(head, user("Fix the login"), environment(), user("Or rather the logout")))
 
@@ -208,7 +206,7 @@ def test_a_message_without_an_answer_stays_the_end_of_its_turn(home: Home):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_turn_that_has_not_ended_is_refused_whichever_way(home: Home, mode: RestoreMode):
+def test_unfinished_turn_is_refused_in_both_modes(home: Home, mode: RestoreMode):
     put(home)
     with sessions_of(home) as sessions:
         name = marked(sessions, turn="3")
@@ -223,7 +221,7 @@ def test_a_turn_that_has_not_ended_is_refused_whichever_way(home: Home, mode: Re
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_turn_that_was_cut_off_is_restored_as_far_as_it_went(home: Home, mode: RestoreMode):
+def test_interrupted_turn_is_restored_up_to_its_last_record(home: Home, mode: RestoreMode):
     head = session(thread=thread(1), cwd=str(home.user))
     home.put(rollout(head, *three_turns()[:2], started("t3"), user("later-words")))
     with sessions_of(home) as sessions:
@@ -238,9 +236,7 @@ def test_a_turn_that_was_cut_off_is_restored_as_far_as_it_went(home: Home, mode:
 
 @pytest.mark.parametrize("based", [False, True])
 @pytest.mark.parametrize("last", [b"", b"{}"])
-def test_what_is_said_after_a_restore_was_asked_for_stays_out_where_no_line_ends_a_turn(
-    home: Home, based: bool, last: bytes
-):
+def test_later_message_is_left_out_where_no_line_ends_a_turn(home: Home, based: bool, last: bytes):
     put(home)
     data, base = home.path().read_bytes(), {}
     if based:
@@ -264,9 +260,7 @@ def test_what_is_said_after_a_restore_was_asked_for_stays_out_where_no_line_ends
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_a_branch_whose_state_folder_is_lost_reads_task_and_plan_from_its_own_file(
-    home: Home, form: Form
-):
+def test_branch_without_its_state_folder_reads_task_and_plan_from_its_file(home: Home, form: Form):
     work = turn(user("Fix the login"), plan(("read", True), ("fix (now)", False)))
     home.put(rollout(session(form, thread=thread(1)), work, turn(user("Wait"), assistant("Yes."))))
     marker = home.json("mark", thread(1), "--turn", "1", "--label", "good")["checkpointId"]
@@ -283,7 +277,7 @@ def test_a_branch_whose_state_folder_is_lost_reads_task_and_plan_from_its_own_fi
     assert shown["plan"]["done"] == {"s2": False}
 
 
-def test_a_compacted_session_whose_state_folder_is_lost_reads_task_and_plan_from_its_own_file(
+def test_compacted_session_without_its_state_folder_reads_task_and_plan_from_its_file(
     home: Home,
 ):
     work = turn(user("Fix the login"), plan(("read", True), ("fix (now)", False)))
@@ -300,7 +294,7 @@ def test_a_compacted_session_whose_state_folder_is_lost_reads_task_and_plan_from
     assert shown["plan"]["done"] == {"s1": True, "s2": False}
 
 
-def test_a_bare_turn_id_names_no_session(home: Home):
+def test_bare_turn_id_names_no_session(home: Home):
     put(home)
     home.put(rollout(session(thread=thread(2), cwd=str(home.user)), *three_turns()), 2)
     for command in (
@@ -315,7 +309,7 @@ def test_a_bare_turn_id_names_no_session(home: Home):
     assert not (home.state / "sessions" / thread(1) / "markers.jsonl").exists()
 
 
-def test_a_restore_without_an_index_is_done_and_says_so(home: Home):
+def test_restore_works_without_an_index_and_says_so(home: Home):
     put(home)
     (home.state / "index.sqlite").mkdir(parents=True)
 
@@ -349,9 +343,7 @@ def backwards(written: Json) -> Json:
 
 
 @pytest.mark.parametrize("order", [dict, backwards])
-def test_no_window_of_a_branch_has_the_id_of_one_of_its_source(
-    home: Home, order: Callable[[Json], Json]
-):
+def test_windows_of_a_branch_share_no_id_with_its_source(home: Home, order: Callable[[Json], Json]):
     head = session(thread=thread(1), cwd=str(home.user), context_window={"window_id": IDS[0]})
     one, two, three = three_turns()
     home.put(rollout(head, one, opened(1, order), two, opened(2, order), three))
@@ -425,11 +417,11 @@ def renamed(*found: str) -> list[str]:
         pytest.param(DEEP, DEEP, id="nested too deeply for Python"),
     ],
 )
-def test_a_record_has_new_ids_where_it_names_its_windows_and_nowhere_else(payload: str, new: str):
+def test_record_has_new_ids_only_where_it_names_its_windows(payload: str, new: str):
     assert renamed(payload) == [new]
 
 
-def test_an_id_is_renamed_alike_in_all_records():
+def test_id_is_renamed_alike_in_all_records():
     assert renamed(
         '{"window_id":"B"}',
         '{"window_id":"C","previous_window_id":"B","first_window_id":"A"}',
@@ -445,7 +437,7 @@ def test_an_id_is_renamed_alike_in_all_records():
     ]
 
 
-def test_a_history_with_windows_of_another_program_is_copied_as_it_is(home: Home):
+def test_history_with_windows_of_another_program_is_copied_unchanged(home: Home):
     """Their ids stand in arguments and schemas, as objects; the window's own come behind them."""
     ids = {"window_id": "w-main", "first_window_id": IDS[3]}
     known = {"call_id": "s1", "execution": "client"}

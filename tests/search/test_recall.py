@@ -28,7 +28,7 @@ def hits(home: Home, query: str) -> list[str]:
         return [each.line for each in Digests(house.sessions).search(thread(1), query, 50)]
 
 
-def test_an_early_turn_of_a_long_session_can_be_recalled(tmp_path: Path) -> None:
+def test_early_turn_of_a_long_session_can_be_recalled(tmp_path: Path) -> None:
     first = r.turn(r.user("where is the well?"), r.assistant("Behind the barn."))
     more = [r.turn(r.user("on"), r.assistant("so")) for _ in range(600)]
     home = home_of(tmp_path, first, *more)
@@ -39,7 +39,7 @@ def test_an_early_turn_of_a_long_session_can_be_recalled(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy", "bare"])
-def test_a_message_is_found_once_in_every_form_of_file(tmp_path: Path, form: r.Form) -> None:
+def test_message_is_found_once_in_every_file_format(tmp_path: Path, form: r.Form) -> None:
     turns = [r.turn(r.user(f"dig well {each}"), r.assistant("Dug.")) for each in range(2)]
     home = home_of(tmp_path, *turns, form=form)
     assert hits(home, "dig well") == ["dig well 1", "dig well 0"]
@@ -58,9 +58,7 @@ def test_a_message_is_found_once_in_every_form_of_file(tmp_path: Path, form: r.F
         ),
     ],
 )
-def test_files_that_are_never_quoted_cannot_be_recalled(
-    tmp_path: Path, call: r.Step, output: str
-) -> None:
+def test_ignored_files_cannot_be_recalled(tmp_path: Path, call: r.Step, output: str) -> None:
     home = home_of(tmp_path, r.turn(r.user("look"), call, r.output("c1", output)))
     assert hits(home, "HIDDEN_77") == []
     assert "HIDDEN_77" not in recalled(home, "t1").text
@@ -68,7 +66,7 @@ def test_files_that_are_never_quoted_cannot_be_recalled(
         assert "SHOWN" in recalled(home, "c1").text
 
 
-def test_the_answer_to_a_secret_question_cannot_be_recalled(tmp_path: Path) -> None:
+def test_answer_to_a_secret_question_cannot_be_recalled(tmp_path: Path) -> None:
     asked = {
         "questions": [
             {"id": "a", "question": "The word?", "isSecret": True},
@@ -86,13 +84,13 @@ def test_the_answer_to_a_secret_question_cannot_be_recalled(tmp_path: Path) -> N
         assert "the deep_77" in text
 
 
-def test_a_command_that_only_writes_about_secret_questions_keeps_its_output(tmp_path: Path) -> None:
+def test_command_about_secret_questions_keeps_its_output(tmp_path: Path) -> None:
     script = """printf '{"questions": [{"id": "a", "isSecret": true}]}'"""
     home = home_of(tmp_path, r.turn(r.user("dig"), r.shell(script, "bedrock_77")))
     assert hits(home, "bedrock_77") == ["bedrock_77"]
 
 
-def test_a_summary_that_an_undo_took_back_is_not_found(tmp_path: Path) -> None:
+def test_summary_of_an_undone_compaction_is_not_found(tmp_path: Path) -> None:
     undo = r.record("compacted", {"type": "undo", "message": "A well.", "replacement_history": []})
     dig = r.turn(r.user("dig"), r.assistant("A well."))
     home = home_of(tmp_path, dig, r.compacted("One well."), r.compacted("Two well."), undo)
@@ -114,7 +112,7 @@ def test_each_anchor_of_a_digest_can_be_recalled(tmp_path: Path, form: r.Form) -
             assert digests.recall(thread(1), anchor, rolled_back=False).text
 
 
-def test_a_message_in_front_of_the_turn_that_it_opens_is_of_that_turn(tmp_path: Path) -> None:
+def test_message_before_the_turn_that_it_opens_belongs_to_it(tmp_path: Path) -> None:
     content = [{"type": "input_text", "text": "and the barn?"}]
     steps = (
         r.turn(r.user("where is the well?"), r.assistant("Here.")),
@@ -132,7 +130,7 @@ def test_a_message_in_front_of_the_turn_that_it_opens_is_of_that_turn(tmp_path: 
     assert hit.turn == 2
 
 
-def test_a_part_of_a_long_turn_says_which_one_it_is(tmp_path: Path) -> None:
+def test_part_of_a_long_turn_shows_its_number(tmp_path: Path) -> None:
     home = home_of(tmp_path, r.turn(r.user("dig"), r.assistant("x" * 20_000)))
     with home.house() as house:
         first, next_one = (Digests(house.sessions).recall(thread(1), "t1", at) for at in (0, 8000))
@@ -142,7 +140,7 @@ def test_a_part_of_a_long_turn_says_which_one_it_is(tmp_path: Path) -> None:
     )
 
 
-def test_a_local_call_can_be_recalled(tmp_path: Path) -> None:
+def test_local_call_can_be_recalled(tmp_path: Path) -> None:
     call = r.response("local_shell_call", call_id="c1", action={"command": ["make", "hay"]})
     home = home_of(tmp_path, r.turn(r.user("go"), call, r.output("c1", "made")))
     assert recalled(home, "c1").text == "make hay\nmade"
@@ -155,13 +153,13 @@ def test_a_local_call_can_be_recalled(tmp_path: Path) -> None:
         *((100, None, None, 100), (100, 64_000, 400, 100), (0, 64_000, 400, 0)),
     ],
 )
-def test_the_usual_budget_is_never_above_the_setting(
+def test_default_budget_is_never_above_the_setting(
     setting: int, window: int | None, before: int | None, budget: int
 ) -> None:
     assert default_budget(setting, window, before) == budget
 
 
-def test_goals_plans_results_of_helpers_and_errors_can_be_recalled_and_found(
+def test_goals_plans_helper_results_and_errors_can_be_recalled_and_found(
     tmp_path: Path,
 ) -> None:
     done = r.letter("FINAL_ANSWER", "The quince is ripe.", author="/lead/x", recipient="/lead")

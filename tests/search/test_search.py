@@ -74,7 +74,7 @@ def house_places(home: Home) -> Any:  # noqa: ANN401 - the folders, which a sear
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy", "bare"])
-def test_a_hit_says_which_line_of_which_session_turn_and_record_it_is(
+def test_hit_names_its_line_session_turn_and_record(
     home: Home, form: Literal["paginated", "legacy", "bare"]
 ) -> None:
     home.put(r.rollout(r.session(form), WORK, NEXT))
@@ -95,7 +95,7 @@ def test_a_hit_says_which_line_of_which_session_turn_and_record_it_is(
         assert hit["line"] in record["text"]
 
 
-def test_letters_of_ascii_match_without_case_unless_the_text_has_a_capital(home: Home) -> None:
+def test_ascii_letters_match_without_case_unless_the_text_has_a_capital(home: Home) -> None:
     home.put(r.rollout(r.session(), r.turn(r.user("Sesame sesame"), r.assistant("ÉTÉ été"))))
 
     assert len(found(home, "sesame")) == len(found(home, "Sesame")) == 1
@@ -104,7 +104,7 @@ def test_letters_of_ascii_match_without_case_unless_the_text_has_a_capital(home:
     assert found(home, "éTé") == found(home, "Été") == []
 
 
-def test_a_kind_leaves_out_all_others(home: Home) -> None:
+def test_kind_excludes_all_others(home: Home) -> None:
     home.put(r.rollout(r.session(), WORK, NEXT, r.turn(r.patch(add="sesame.py"))))
 
     kinds = ("user", "assistant", "command", "output", "patch")
@@ -116,7 +116,7 @@ def test_a_kind_leaves_out_all_others(home: Home) -> None:
     assert {hit["kind"] for hit in found(home, "sesame")} == set(kinds)
 
 
-def test_with_kind_file_the_hits_are_the_turns_that_read_or_changed_a_path(home: Home) -> None:
+def test_kind_file_finds_turns_that_read_or_changed_a_path(home: Home) -> None:
     home.put(r.rollout(r.session(), WORK, NEXT))
     home.put(r.rollout(r.session(thread=thread(2)), r.turn(r.user("cave.py is a name"))), 2)
 
@@ -129,7 +129,7 @@ def test_with_kind_file_the_hits_are_the_turns_that_read_or_changed_a_path(home:
         assert found(home, path, "--kind", "file") == []
 
 
-def test_a_path_of_windows_is_named_with_either_slash_and_in_any_case(home: Home) -> None:
+def test_windows_path_matches_either_slash_and_any_case(home: Home) -> None:
     steps = r.turn(r.user("Go."), r.patch(update="src/Cave.py"))
     home.put(r.rollout(r.session(cwd="C:\\proj"), steps))
 
@@ -137,7 +137,7 @@ def test_a_path_of_windows_is_named_with_either_slash_and_in_any_case(home: Home
         assert [hit[3] for hit in searched(home, path, kinds=("file",))] == ["changed src/Cave.py"]
 
 
-def test_secrets_are_no_hits_and_no_line_shows_one_or_a_control_character(home: Home) -> None:
+def test_secrets_are_not_hits_and_no_line_shows_one_or_a_control_character(home: Home) -> None:
     key = "sk-proj-" + "a1B2c3D4" * 5
     home.put(r.rollout(r.session(), r.turn(r.user(f"my\tkey\x07is {key} here"))))
 
@@ -145,7 +145,7 @@ def test_secrets_are_no_hits_and_no_line_shows_one_or_a_control_character(home: 
     assert [hit["line"] for hit in found(home, "here")] == ["my key is [redacted] here"]
 
 
-def test_instructions_reasoning_and_files_that_are_never_quoted_are_no_hits(home: Home) -> None:
+def test_instructions_reasoning_and_ignored_files_are_not_hits(home: Home) -> None:
     home.put(
         r.rollout(
             r.session(base_instructions={"text": "sesame"}),
@@ -162,7 +162,7 @@ def test_instructions_reasoning_and_files_that_are_never_quoted_are_no_hits(home
 
 
 @pytest.mark.parametrize("text", ["", "  ", "\t", "\x08", "a\nb", "a\r"])
-def test_a_text_that_is_no_line_is_refused(home: Home, text: str) -> None:
+def test_multiline_text_is_refused(home: Home, text: str) -> None:
     assert home.refused("search", text)["code"] == "invalid_payload"
 
 
@@ -171,7 +171,7 @@ def test_a_text_that_is_no_line_is_refused(home: Home, text: str) -> None:
     ['"', "\\", '\\"', "%", "_", "!", "*", "[a-z]", "(", "%s", "é", "日本", "🐪", "a" * 500,
      "x\ty", "\\u0061", "' OR 1=1"],
 )  # fmt: skip
-def test_any_text_is_only_a_text(home: Home, text: str) -> None:
+def test_any_text_is_searched_literally(home: Home, text: str) -> None:
     home.put(r.rollout(r.session(), r.turn(r.user(f"ab {text} cd"), r.assistant("nothing"))))
 
     assert [hit[0] for hit in searched(home, text)] == [thread(1)]
@@ -180,7 +180,7 @@ def test_any_text_is_only_a_text(home: Home, text: str) -> None:
 # --- of which session ----------------------------------------------------------------------------
 
 
-def test_the_newest_session_comes_first_and_options_choose_sessions(home: Home) -> None:
+def test_newest_session_comes_first_and_options_filter_sessions(home: Home) -> None:
     other = "/home/ana/other"
     home.put(r.rollout(r.session(thread=thread(2), cwd=other), r.turn(r.user("sesame 2"))), 2)
     home.put(r.rollout(r.session(), WORK, NEXT))
@@ -195,7 +195,7 @@ def test_the_newest_session_comes_first_and_options_choose_sessions(home: Home) 
     assert ids("--limit", "1") == [thread(1)]
 
 
-def test_a_limit_of_each_session_leaves_hits_out_and_counts_them(home: Home) -> None:
+def test_limit_of_each_session_omits_and_counts_hits(home: Home) -> None:
     home.put(r.rollout(r.session(), WORK, NEXT))
     home.put(r.rollout(r.session(thread=thread(2)), r.turn(r.user("sesame 2"))), 2)
     with Peer(home.root) as peer:
@@ -215,7 +215,7 @@ def test_a_limit_of_each_session_leaves_hits_out_and_counts_them(home: Home) -> 
     assert text.splitlines()[4] == "  1 more"
 
 
-def test_lines_that_a_fork_copied_are_hits_of_their_source_alone(home: Home) -> None:
+def test_lines_copied_by_a_fork_are_hits_of_their_source_alone(home: Home) -> None:
     source = r.rollout(r.session("legacy"), WORK)
     own = r.rollout(
         r.session("legacy", thread=thread(2), forked_from_id=thread(1)),
@@ -230,7 +230,7 @@ def test_lines_that_a_fork_copied_are_hits_of_their_source_alone(home: Home) -> 
     assert [hit["sessionId"] for hit in found(home, "sesame")] == [thread(2)] * 4
 
 
-def test_lines_of_a_base_are_hits_of_the_base_alone_and_older_segments_of_their_session(
+def test_lines_of_a_base_are_its_hits_and_older_segments_belong_to_their_session(
     home: Home,
 ) -> None:
     base = r.rollout(r.session(), WORK)
@@ -251,7 +251,7 @@ def test_lines_of_a_base_are_hits_of_the_base_alone_and_older_segments_of_their_
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_what_a_branch_or_a_compaction_carries_over_is_a_hit_of_the_source_alone(
+def test_text_carried_by_a_branch_or_compaction_is_a_hit_of_the_source_alone(
     home: Home, form: Literal["paginated", "legacy"]
 ) -> None:
     home.put(r.rollout(r.session(form), WORK, NEXT))
@@ -266,7 +266,7 @@ def test_what_a_branch_or_a_compaction_carries_over_is_a_hit_of_the_source_alone
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_one_session_alone_is_searched_with_what_it_carries_on(
+def test_single_session_is_searched_with_its_carried_text(
     home: Home, form: Literal["paginated", "legacy"]
 ) -> None:
     home.put(r.rollout(r.session(form), WORK, NEXT))
@@ -286,7 +286,7 @@ def test_one_session_alone_is_searched_with_what_it_carries_on(
         searched(home, "sesame", session_id=thread(9))
 
 
-def test_compressed_and_growing_and_damaged_files_are_searched(home: Home) -> None:
+def test_compressed_growing_and_damaged_files_are_searched(home: Home) -> None:
     home.put(zstd.compress(r.rollout(r.session(), WORK)), form=".jsonl.zst")
     whole = r.rollout(r.session(thread=thread(2)), r.turn(r.user("a sesame")))
     home.put(whole + b'{"timestamp":"sesame' + b"\0" * 70_000, 2)
@@ -295,7 +295,7 @@ def test_compressed_and_growing_and_damaged_files_are_searched(home: Home) -> No
     assert {hit["sessionId"] for hit in found(home, "sesame")} == {thread(1), thread(2)}
 
 
-def test_a_turn_that_was_taken_back_has_no_number(home: Home) -> None:
+def test_rolled_back_turn_has_no_number(home: Home) -> None:
     home.put(r.rollout(r.session(), WORK, r.rollback(1), NEXT))
 
     assert [hit["turn"] for hit in found(home, "sesame")] == [1, None, None, None]
@@ -319,7 +319,7 @@ def escaped(data: bytes, *, ascii_only: bool) -> bytes:
 @given(texts=st.lists(_TEXTS, max_size=6), needle=_TEXTS, ascii_only=st.booleans())
 @example(texts=['say "hi"'], needle='"HI', ascii_only=False)
 @example(texts=["été"], needle="é", ascii_only=True)
-def test_a_line_may_hit_by_its_bytes_if_its_decoded_text_holds_the_text(
+def test_line_is_a_candidate_by_bytes_whenever_its_decoded_text_matches(
     texts: list[str], needle: str, ascii_only: bool
 ) -> None:
     if not one_line(needle) or "\n" in needle:
@@ -339,7 +339,7 @@ def test_a_line_may_hit_by_its_bytes_if_its_decoded_text_holds_the_text(
             probe.close()
 
 
-def test_what_stands_in_an_image_is_no_hit(home: Home) -> None:
+def test_text_inside_an_image_is_not_a_hit(home: Home) -> None:
     home.put(r.rollout(r.session(), r.turn(r.user("Look.", images=1), r.assistant("An aaaa."))))
 
     assert lines(found(home, "aaaa")) == [(1, "assistant", "An aaaa.")]
@@ -347,7 +347,7 @@ def test_what_stands_in_an_image_is_no_hit(home: Home) -> None:
 
 @pytest.mark.parametrize("length", [10, 5_000, 300_000])
 @pytest.mark.parametrize("word", ["sesame", "Sesame"])
-def test_an_image_is_passed_over_and_what_stands_around_it_is_found(length: int, word: str) -> None:
+def test_image_is_skipped_and_the_text_around_it_is_found(length: int, word: str) -> None:
     image = b'{"image_url":"data:image/png;base64,%b"}' % (b"A" * length)
     escaped = image.replace(b'"', rb"\"")
     for data, is_there in (
@@ -365,7 +365,7 @@ def test_an_image_is_passed_over_and_what_stands_around_it_is_found(length: int,
 
 
 @given(texts=st.lists(_TEXTS, max_size=5), needle=_TEXTS, ascii_only=st.booleans())
-def test_a_line_is_a_hit_exactly_where_its_decoded_text_holds_the_text(
+def test_line_is_a_hit_exactly_if_its_decoded_text_matches(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], needle: str, ascii_only: bool
 ) -> None:
     if not one_line(needle) or "\n" in needle:
@@ -384,7 +384,7 @@ def test_a_line_is_a_hit_exactly_where_its_decoded_text_holds_the_text(
 
 
 @given(st.permutations([WORK, NEXT, r.rollback(1), r.compacted("sesame"), r.tokens(5)]))
-def test_passing_over_lines_changes_no_turn_and_no_number(steps: list[r.Step]) -> None:
+def test_skipping_lines_changes_no_turn_and_no_number(steps: list[r.Step]) -> None:
     for form in ("paginated", "legacy", "bare"):
         data = r.rollout(r.session(form), *steps)
         whole, quick = Replay(), Replay()
@@ -410,7 +410,7 @@ def twelve(home: Home, lines: int = 60) -> None:
         home.put(r.rollout(r.session(thread=thread(number)), steps), number)
 
 
-def test_the_command_prints_what_it_has_found_before_it_has_searched_all(home: Home) -> None:
+def test_command_prints_hits_before_the_search_ends(home: Home) -> None:
     twelve(home)
     home.json("sessions")
     with home.start("search", "sesame", "--json") as process:
@@ -434,7 +434,7 @@ def test_ctrl_c_stops_a_search_with_the_usual_code(home: Home) -> None:
     assert (process.returncode, errors) == (130, b"")
 
 
-def test_a_person_reads_the_hits_below_their_session(home: Home) -> None:
+def test_hits_are_grouped_by_session_for_people(home: Home) -> None:
     home.put(r.rollout(r.session(), WORK, NEXT))
     done = home.here("search", "sesame", "--limit", "2").stdout.decode().splitlines()
 
@@ -453,7 +453,7 @@ def test_words_without_quotes_are_one_text(home: Home) -> None:
     assert b"Nothing found." in home.here("search", "door", "sesame").stderr
 
 
-def test_a_client_gets_the_hits_in_parts_and_then_an_answer_without_them(home: Home) -> None:
+def test_client_gets_hits_in_parts_and_an_answer_without_them(home: Home) -> None:
     twelve(home, lines=1)
     with Peer(home.root) as peer:
         peer.start()
@@ -471,7 +471,7 @@ def test_a_client_gets_the_hits_in_parts_and_then_an_answer_without_them(home: H
         peer.stop()
 
 
-def test_a_search_holds_up_no_other_request_and_can_be_cancelled(home: Home) -> None:
+def test_search_blocks_no_other_request_and_can_be_cancelled(home: Home) -> None:
     twelve(home)
     with Peer(home.root) as peer:
         peer.start({"settings": {"followedSessions": 0}})
@@ -484,7 +484,7 @@ def test_a_search_holds_up_no_other_request_and_can_be_cancelled(home: Home) -> 
         peer.stop()
 
 
-def test_a_wrong_kind_or_limit_is_refused(home: Home) -> None:
+def test_invalid_kind_or_limit_is_refused(home: Home) -> None:
     home.put(r.rollout(r.session(), WORK))
     with Peer(home.root) as peer:
         peer.start()

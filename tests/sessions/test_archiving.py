@@ -134,7 +134,9 @@ def call_off(peer: Peer, number: int) -> None:
 # --- an editor -----------------------------------------------------------------------------------
 
 
-def test_while_codex_moves_a_session_others_are_answered(home: Home, codex: Codex, peer: Peer):
+def test_other_requests_are_served_while_codex_moves_a_session(
+    home: Home, codex: Codex, peer: Peer
+):
     codex.wait_at("thread/archive")
     number = ask(peer, workDoneToken="t")
     codex.begun("thread/archive")
@@ -155,7 +157,7 @@ def test_while_codex_moves_a_session_others_are_answered(home: Home, codex: Code
     assert (told[0]["kind"], told[1]["kind"]) == ("begin", "end")
 
 
-def test_a_session_is_put_away_and_back_by_codex(home: Home, codex: Codex, peer: Peer):
+def test_codex_archives_and_unarchives_a_session(home: Home, codex: Codex, peer: Peer):
     peer.call("checkpoints/show", {"sessionId": thread(1)})
     assert peer.answer(ask(peer))["result"]["archived"]
     while thread(1) not in peer.heard("checkpoints/changed")["sessionIds"]:
@@ -172,7 +174,7 @@ def test_a_session_is_put_away_and_back_by_codex(home: Home, codex: Codex, peer:
 
 
 @pytest.mark.parametrize("is_leaving", [False, True])
-def test_called_off_while_codex_starts_nothing_has_changed(
+def test_cancelling_while_codex_starts_changes_nothing(
     home: Home, codex: Codex, peer: Peer, is_leaving: bool
 ):
     codex.wait_at("initialize")
@@ -189,7 +191,7 @@ def test_called_off_while_codex_starts_nothing_has_changed(
     assert home.path().exists()
 
 
-def test_called_off_while_codex_moves_it_the_answer_is_that_of_the_work(codex: Codex, peer: Peer):
+def test_cancelling_while_codex_moves_it_returns_the_result(codex: Codex, peer: Peer):
     codex.wait_at("thread/archive")
     number = ask(peer)
     codex.begun("thread/archive")
@@ -199,9 +201,7 @@ def test_called_off_while_codex_moves_it_the_answer_is_that_of_the_work(codex: C
     assert peer.answer(number)["result"]["archived"]
 
 
-def test_of_two_who_put_a_session_away_at_once_the_second_is_told_that_it_is_done(
-    codex: Codex, peer: Peer
-):
+def test_second_of_two_concurrent_archives_finds_it_done(codex: Codex, peer: Peer):
     codex.wait_at("thread/archive")
     listed(peer)  # who waits for the index may be overtaken
     first, second = ask(peer), ask(peer)
@@ -213,7 +213,7 @@ def test_of_two_who_put_a_session_away_at_once_the_second_is_told_that_it_is_don
     assert codex.asked().count("thread/archive") == 1
 
 
-def test_who_waits_for_another_session_can_call_it_off(home: Home, codex: Codex, peer: Peer):
+def test_request_waiting_for_another_session_can_be_cancelled(home: Home, codex: Codex, peer: Peer):
     codex.wait_at("thread/archive")
     first = ask(peer)
     codex.begun("thread/archive")
@@ -226,7 +226,7 @@ def test_who_waits_for_another_session_can_call_it_off(home: Home, codex: Codex,
     assert home.path(2).exists()
 
 
-def test_leaving_waits_for_what_codex_has_begun(home: Home, codex: Codex, peer: Peer):
+def test_shutdown_waits_for_a_move_that_codex_began(home: Home, codex: Codex, peer: Peer):
     codex.wait_at("thread/archive")
     number = ask(peer)
     codex.begun("thread/archive")
@@ -242,7 +242,7 @@ def test_leaving_waits_for_what_codex_has_begun(home: Home, codex: Codex, peer: 
 # --- the command line ----------------------------------------------------------------------------
 
 
-def test_what_codex_will_not_move_is_moved_without_it_and_it_is_said(home: Home, codex: Codex):
+def test_move_refused_by_codex_is_made_without_it_and_reported(home: Home, codex: Codex):
     codex.refuse()
 
     done = home.run("archive", thread(1), env=codex.environment)
@@ -252,7 +252,7 @@ def test_what_codex_will_not_move_is_moved_without_it_and_it_is_said(home: Home,
     assert home.path(archived=True).exists()
 
 
-def test_nobody_is_told_of_a_move_that_was_refused(home: Home, codex: Codex):
+def test_refused_move_is_not_notified(home: Home, codex: Codex):
     codex.refuse()
     home.put(b"in the way", archived=True)
 
@@ -263,14 +263,14 @@ def test_nobody_is_told_of_a_move_that_was_refused(home: Home, codex: Codex):
     assert home.path().exists()
 
 
-def test_where_codex_keeps_no_book_it_is_not_asked(home: Home, codex: Codex):
+def test_codex_without_its_own_list_is_not_asked(home: Home, codex: Codex):
     (home.root / "state_5.sqlite").unlink()
 
     assert home.json("archive", thread(1), env=codex.environment)["archived"]
     assert codex.asked() == []
 
 
-def test_interrupted_while_codex_starts_nothing_has_changed(home: Home, codex: Codex):
+def test_interrupt_while_codex_starts_changes_nothing(home: Home, codex: Codex):
     codex.wait_at("initialize")
     process = home.start("archive", thread(1), env=codex.environment)
     try:

@@ -45,7 +45,7 @@ def told(home: Home) -> list[tuple[str, bool, int]]:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo terminal")
-def test_on_a_terminal_a_session_is_deleted_only_after_a_yes(home: Home):
+def test_terminal_deletes_a_session_only_after_yes(home: Home):
     made = branch(home, "soft")
     file = file_of(home, made)
 
@@ -64,9 +64,7 @@ WAYS = ("soft", "hard", "compaction", "import")
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
 @pytest.mark.parametrize("how", WAYS)
-def test_a_session_is_deleted_with_an_event_and_with_turns_of_its_user_only_by_force(
-    home: Home, how: str, form: Form
-):
+def test_deletion_leaves_an_event_and_user_turns_need_force(home: Home, how: str, form: Form):
     made = branch(home, how, form)
     path, before = file_of(home, made), file_of(home, made).read_bytes()
     assert home.json("delete", made) == {"sessionId": made, "deleted": True}
@@ -99,7 +97,7 @@ def test_a_session_is_deleted_with_an_event_and_with_turns_of_its_user_only_by_f
     ],
     ids=["rolled back", "behind a compaction", "a rollback of what was copied", "open"],
 )
-def test_own_turns_are_those_begun_behind_what_was_written_here(
+def test_user_turns_are_those_begun_after_our_lines(
     home: Home, how: str, steps: tuple[Step, ...], turns: int
 ):
     made = branch(home, how)
@@ -112,7 +110,7 @@ def test_own_turns_are_those_begun_behind_what_was_written_here(
     assert told(home) == [(made, bool(turns), turns)]
 
 
-def test_a_subagent_of_its_turns_counts_as_one_more(home: Home):
+def test_subagent_of_its_turns_counts_as_one_more(home: Home):
     made = branch(home, "soft")
     source: Any = {"subagent": {"thread_spawn": {"parent_thread_id": made, "depth": 1}}}
     home.put(rollout(session(thread=thread(7), source=source), turn(user("Help"))), 7)
@@ -123,7 +121,7 @@ def test_a_subagent_of_its_turns_counts_as_one_more(home: Home):
 
 
 @pytest.mark.parametrize("has_told", [True, False])
-def test_of_two_that_delete_at_once_one_tells_of_it(
+def test_only_one_of_two_concurrent_deletions_is_logged(
     home: Home, monkeypatch: pytest.MonkeyPatch, has_told: bool
 ):
     made = branch(home, "soft")
@@ -144,7 +142,7 @@ def test_of_two_that_delete_at_once_one_tells_of_it(
     assert told(home) == [(made, False, 0)] * has_told
 
 
-def test_a_deletion_refused_beside_another_leaves_the_event_to_the_other(
+def test_deletion_refused_beside_another_leaves_the_event_to_it(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ):
     made = branch(home, "soft")
@@ -162,7 +160,7 @@ def test_a_deletion_refused_beside_another_leaves_the_event_to_the_other(
     assert told(home) == []
 
 
-def test_the_editor_asks_again_with_force(home: Home):
+def test_editor_asks_again_before_force(home: Home):
     made = branch(home, "hard")
     go_on(file_of(home, made), made, GONE_ON)
     with Peer(home.root) as peer:
@@ -175,7 +173,7 @@ def test_the_editor_asks_again_with_force(home: Home):
     assert told(home) == [(made, True, 1)]
 
 
-def test_a_refusal_says_how_to_keep_the_turns_and_how_to_lose_them(home: Home):
+def test_refusal_says_how_to_keep_or_lose_the_turns(home: Home):
     made = branch(home, "soft")
     go_on(file_of(home, made), made, GONE_ON)
 

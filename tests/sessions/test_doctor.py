@@ -26,7 +26,7 @@ def only(home: Home, code: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("stamp", [1795165200000, None])
-def test_times_that_are_no_text_are_named(home: Home, stamp: object):
+def test_times_that_are_not_text_are_named(home: Home, stamp: object):
     lines = [json.loads(line) for line in WHOLE.splitlines()]
     home.put(b"".join(r.to_line({**line, "timestamp": stamp}) for line in lines))
 
@@ -37,7 +37,7 @@ def test_times_that_are_no_text_are_named(home: Home, stamp: object):
 
 
 @pytest.mark.parametrize("end", [b"", b"\n"])
-def test_zero_bytes_are_damage_and_no_line_that_is_being_written(home: Home, end: bytes):
+def test_zero_bytes_are_damage_and_not_an_unfinished_line(home: Home, end: bytes):
     home.put(WHOLE + bytes(4096) + end)
 
     assert only(home, "zero_bytes")["count"] == 1
@@ -47,7 +47,7 @@ def test_zero_bytes_are_damage_and_no_line_that_is_being_written(home: Home, end
 @pytest.mark.parametrize(
     "name", [f"2026/11/20/converted-{thread(2)}.jsonl", f"{thread(2)}/rollout.jsonl"]
 )
-def test_a_session_under_another_name_is_named(home: Home, name: str):
+def test_session_under_another_name_is_named(home: Home, name: str):
     home.put(WHOLE)
     other = home.root / "sessions" / name
     other.parent.mkdir(parents=True, exist_ok=True)
@@ -56,14 +56,14 @@ def test_a_session_under_another_name_is_named(home: Home, name: str):
     assert only(home, "passed_over")["path"] == str(other)
 
 
-def test_a_record_from_the_future_is_named(home: Home):
+def test_record_from_the_future_is_named(home: Home):
     path = home.put(WHOLE)
     os.utime(path, (1_700_000_000, 1_700_000_000))
 
     assert only(home, "future_time")["path"] == str(path)
 
 
-def test_a_record_as_old_as_its_file_is_not_from_the_future(home: Home):
+def test_record_as_old_as_its_file_is_not_from_the_future(home: Home):
     path = home.put(WHOLE)
     at = 1_795_168_800  # 2026-11-20T10:00:00Z
     os.utime(path, (at, at))
@@ -74,7 +74,7 @@ def test_a_record_as_old_as_its_file_is_not_from_the_future(home: Home):
 @pytest.mark.parametrize(
     "data", [b"", b"\n\n", r.to_line({"timestamp": "2026-05-14T02:43:17.000Z", "type": "x"})]
 )
-def test_a_file_with_neither_head_nor_request_is_named_and_not_listed(home: Home, data: bytes):
+def test_file_with_neither_head_nor_request_is_named_and_not_listed(home: Home, data: bytes):
     home.put(WHOLE)
     blank = home.put(data, 2)
 
@@ -82,7 +82,7 @@ def test_a_file_with_neither_head_nor_request_is_named_and_not_listed(home: Home
     assert [each["sessionId"] for each in home.json("sessions")] == [thread(1)]
 
 
-def test_the_same_file_in_two_places_is_no_revert(home: Home):
+def test_same_file_in_two_places_is_not_a_revert(home: Home):
     home.put(WHOLE)
     twin: Path = home.put(WHOLE, archived=True)
 
@@ -116,7 +116,7 @@ def test_copies_of_files_are_named_and_can_be_deleted(home: Home):
     assert restored.kept("two", "0") is None
 
 
-def test_the_copies_of_a_restore_that_is_being_done_are_not_deleted(home: Home):
+def test_copies_of_a_running_restore_are_not_deleted(home: Home):
     home.put(WHOLE)
     records, copies = Records(str(home.state)), SafetyCopies(str(home.state))
     for operation in ("done", "doing"):

@@ -82,7 +82,7 @@ def assert_exact(glance: SessionSummary, whole: SessionSummary, *unknown: str) -
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_the_ends_of_a_file_make_its_row(home: Home, form: str):
+def test_row_comes_from_the_ends_of_a_file(home: Home, form: str):
     home.put(long(form=form))
 
     glance = row(home)
@@ -95,7 +95,7 @@ def test_the_ends_of_a_file_make_its_row(home: Home, form: str):
     assert_exact(glance, read(home))
 
 
-def test_a_compressed_file_is_glanced_at_as_well(home: Home):
+def test_row_of_a_compressed_file_comes_from_its_ends(home: Home):
     home.put(compressed(long()), form=".jsonl.zst")
 
     assert_exact(row(home), read(home))
@@ -108,21 +108,21 @@ def based(home: Home, *steps: r.Step, end: int = 100) -> None:
     home.put(r.rollout(r.session(thread=thread(2), history_base=base), *steps), 2)
 
 
-def test_a_fork_is_named_by_its_own_first_prompt(home: Home):
+def test_fork_is_named_by_its_own_first_prompt(home: Home):
     based(home, r.turn(r.user("Try it the other way"), r.assistant("Yes.")), r.turn(r.user("On")))
 
     assert row(home, 2).title == "Try it the other way"
     assert read(home, 2).title == "Try it the other way"
 
 
-def test_a_fork_without_a_prompt_of_its_own_is_named_by_its_source(home: Home):
+def test_fork_without_its_own_prompt_is_named_by_its_source(home: Home):
     based(home)
 
     assert row(home, 2).title == "take the next step 0"
     assert read(home, 2).title == "take the next step 0"
 
 
-def test_a_session_without_its_earlier_part_says_that_codex_refuses_it(home: Home):
+def test_session_without_its_base_says_that_codex_refuses_it(home: Home):
     based(home, r.turn(r.user("Try it the other way")))
     assert (row(home, 1).refused, row(home, 2).refused) == (None, None)
 
@@ -133,14 +133,14 @@ def test_a_session_without_its_earlier_part_says_that_codex_refuses_it(home: Hom
     assert "(Codex cannot resume it)" in home.here("sessions").stdout.decode()
 
 
-def test_a_line_that_is_not_utf_8_is_told_once_the_session_was_read(home: Home):
+def test_invalid_utf8_is_reported_once_the_session_was_read(home: Home):
     turns = r.turn(r.user("Fix it"), r.shell("make", "PLAIN"))
     home.put(r.rollout(r.session("legacy"), turns).replace(b"PLAIN", b"\xff\xfe"))
 
     assert "not UTF-8" in str(read(home).refused)
 
 
-def test_a_reverted_session_keeps_its_first_prompt(home: Home):
+def test_reverted_session_keeps_its_first_prompt(home: Home):
     home.put(long())
     base = r.based_on(thread(1), 100, 1)
     home.put(r.rollout(r.session(history_base=base), r.turn(r.user("Other words"))), segment=3)
@@ -150,14 +150,14 @@ def test_a_reverted_session_keeps_its_first_prompt(home: Home):
     assert read(home).task == "Other words — of: take the next step 12"
 
 
-def test_a_fork_that_was_cut_before_the_first_words_has_its_own(home: Home):
+def test_fork_cut_before_the_first_words_has_its_own(home: Home):
     based(home, r.turn(r.user("mine")), end=1)
 
     assert row(home, 2).title == "mine"
     assert read(home, 2).title == "mine"
 
 
-def test_what_a_rollback_at_the_end_takes_away_is_not_known(home: Home):
+def test_values_removed_by_a_rollback_at_the_end_are_null(home: Home):
     home.put(long(r.rollback(1), form="legacy"))
 
     assert_exact(row(home), read(home), "task", "cwd")
@@ -173,7 +173,7 @@ def moved(by: str) -> tuple[r.Step, ...]:
 
 @pytest.mark.parametrize("by", ["turn context", "settings"])
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
-def test_a_session_is_listed_in_its_newest_folder(home: Home, form: str, by: str):
+def test_session_is_listed_in_its_newest_folder(home: Home, form: str, by: str):
     home.put(long(*moved(by), form=form))
 
     assert row(home).cwd == "/home/ana/other"
@@ -182,7 +182,7 @@ def test_a_session_is_listed_in_its_newest_folder(home: Home, form: str, by: str
     assert [folder for folder in FOLDERS if found[folder]] == ["/home/ana/other", "/home/ana"]
 
 
-def test_a_fork_is_listed_in_its_own_folder_and_not_in_that_of_its_base(home: Home):
+def test_fork_is_listed_in_its_own_folder_and_not_its_bases(home: Home):
     home.put(long(*moved("turn context"), number=1), 1)
     base = {"thread_id": thread(1), "end_ordinal_exclusive": 9000, "end_byte_offset": 1}
     home.put(long(number=2, history_base=base, forked_from_id=thread(1)), 2)
@@ -207,20 +207,20 @@ def test_paths_stay_relative_to_the_folder_of_the_head(home: Home):
     assert seeded["hash"] == artifact["hash"]
 
 
-def test_a_compaction_at_the_end_leaves_no_tokens(home: Home):
+def test_compaction_at_the_end_gives_no_tokens(home: Home):
     home.put(long(r.compacted("so far")))
 
     assert row(home).context_tokens is None
     assert_exact(row(home), read(home))
 
 
-def test_damage_at_the_end_is_passed_over(home: Home):
+def test_damage_at_the_end_is_skipped(home: Home):
     home.put(long(r.raw(b'{"timestamp":"2027-01-01T00:00:00.000Z","type":"event_msg","pay\n')))
 
     assert_exact(row(home), read(home))
 
 
-def test_a_turn_that_runs_is_open(home: Home):
+def test_running_turn_is_open(home: Home):
     home.config("contextWindowTokens = 100\n")
     home.put(long(r.complete(), r.started(), r.user("more than that, please")))
 
@@ -242,7 +242,7 @@ def fail(_session: SessionFile) -> bool:
 
 
 @pytest.mark.parametrize("reads", READERS.values(), ids=READERS)
-def test_what_is_read_whole_is_kept_in_the_index(
+def test_full_reading_is_stored_in_the_index(
     home: Home,
     monkeypatch: pytest.MonkeyPatch,
     reads: Callable[[Assembly], object],
@@ -257,7 +257,7 @@ def test_what_is_read_whole_is_kept_in_the_index(
     assert row(home).turns == 40
 
 
-def test_a_list_from_the_index_is_the_list_that_was_made(home: Home):
+def test_list_from_the_index_equals_the_first_list(home: Home):
     home.config("contextWindowTokens = 100\n")
     home.put(long())
 
@@ -265,7 +265,7 @@ def test_a_list_from_the_index_is_the_list_that_was_made(home: Home):
     assert row(home) == row(home)
 
 
-def test_a_file_that_goes_on_is_glanced_at_again(home: Home):
+def test_grown_file_is_summarised_again(home: Home):
     path = home.put(long())
     with home.house() as house:
         assert rows(house)[thread(1)].task == "take the next step 39"
@@ -274,13 +274,13 @@ def test_a_file_that_goes_on_is_glanced_at_again(home: Home):
     assert (now.task, now.turns) == ("one more of the same", None)
 
 
-def test_a_small_file_is_read_whole_at_once(home: Home):
+def test_small_file_is_read_whole_at_once(home: Home):
     home.put(chat("hello"))
 
     assert row(home).turns == 1
 
 
-def test_a_list_reads_the_ends_of_a_file_alone(home: Home):
+def test_list_reads_only_the_ends_of_a_file(home: Home):
     """A hole in the middle would take long to read."""
     path = home.put(long())
     end = path.read_bytes()[-9000:]
@@ -295,7 +295,7 @@ def test_a_list_reads_the_ends_of_a_file_alone(home: Home):
     assert row(home).task == "take the next step 39"
 
 
-def test_neither_a_huge_prompt_nor_an_end_without_one_is_read_whole(home: Home):
+def test_huge_prompt_and_end_without_a_prompt_are_not_read_whole(home: Home):
     path = home.put(r.rollout(r.session(), r.started()))
     add_huge_line(path)
 
@@ -304,7 +304,7 @@ def test_neither_a_huge_prompt_nor_an_end_without_one_is_read_whole(home: Home):
     assert (glance.title, glance.task, glance.updated_at) == (None, None, None)
 
 
-def test_a_row_whose_time_is_not_known_is_sorted_by_that_of_its_file(home: Home):
+def test_row_without_a_time_is_sorted_by_the_time_of_its_file(home: Home):
     old, huge = (
         home.put(chat("old"), 1),
         home.put(r.rollout(r.session(thread=thread(2)), r.started()), 2),
@@ -317,7 +317,7 @@ def test_a_row_whose_time_is_not_known_is_sorted_by_that_of_its_file(home: Home)
     assert old.exists()
 
 
-def test_facts_count_as_suspect_once_the_session_is_read(home: Home):
+def test_suspect_facts_count_once_the_session_is_read(home: Home):
     home.put(long())
     home.remember([{"revoke": {"kind": "fact", "id": "k"}, "seq": 1, "turnId": None, "at": None}])
 
@@ -325,7 +325,7 @@ def test_facts_count_as_suspect_once_the_session_is_read(home: Home):
     assert read(home).suspect_facts == 0
 
 
-def test_sessions_read_prints_what_the_list_leaves_out(home: Home):
+def test_sessions_read_prints_the_values_that_the_list_omits(home: Home):
     home.put(long())
 
     first = json.loads(home.here("sessions", "--json").stdout)
@@ -336,7 +336,7 @@ def test_sessions_read_prints_what_the_list_leaves_out(home: Home):
     assert first[0].keys() == whole[0].keys()
 
 
-def test_a_list_for_people_shows_nothing_where_a_value_is_not_known(home: Home):
+def test_list_for_people_leaves_unknown_values_blank(home: Home):
     home.put(long())
 
     printed = home.here("sessions").stdout.decode()
@@ -346,7 +346,7 @@ def test_a_list_for_people_shows_nothing_where_a_value_is_not_known(home: Home):
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_list_for_people_says_how_many_sessions_have_no_message(home: Home, count: int):
+def test_list_for_people_counts_sessions_without_a_message(home: Home, count: int):
     for number in range(2, 2 + count):
         home.put(r.rollout(r.session(thread=thread(number))), number)
     home.put(long())
@@ -359,7 +359,7 @@ def test_a_list_for_people_says_how_many_sessions_have_no_message(home: Home, co
     assert any(line.endswith(last) for line in lines)
 
 
-def test_who_asks_early_has_the_newest_before_all_are_known(home: Home):
+def test_early_request_gets_the_newest_rows_before_all_are_known(home: Home):
     for number in range(1, 801):  # a server looks at 250 files at once
         path, at = home.put(chat(f"Errand {number}", number), number), 1_700_000_000 + number
         os.utime(path, (at, at))
@@ -395,7 +395,7 @@ SOURCES: list[tuple[Any, str, bool]] = [
 
 
 @pytest.mark.parametrize(("source", "word", "background"), SOURCES)
-def test_a_row_names_the_source_of_its_session(
+def test_row_names_the_source_of_its_session(
     home: Home, source: object, word: str, background: bool
 ):
     home.put(long(source=source))
@@ -406,13 +406,13 @@ def test_a_row_names_the_source_of_its_session(
     assert_exact(glance, read(home))
 
 
-def test_a_head_without_a_source_belongs_to_a_helper_where_it_names_a_parent(home: Home):
+def test_head_without_a_source_belongs_to_a_helper_if_it_names_a_parent(home: Home):
     home.put(long(source=None, parent_thread_id=thread(9)))
 
     assert (row(home).source, row(home).background) == ("subagent", True)
 
 
-def test_peoples_sessions_come_first_at_a_terminal_and_others_say_who_began_them(home: Home):
+def test_terminal_lists_peoples_sessions_first_and_the_source_of_others(home: Home):
     for number, source in enumerate(({"subagent": "review"}, "exec", "cli"), 1):
         told = r.turn(r.user(f"Request {number}"))
         home.put(r.rollout(r.session(thread=thread(number), source=source), told), number)
@@ -434,19 +434,19 @@ def two_named(home: Home) -> None:
     home.json("rename", thread(2), "The Shop/till")
 
 
-def test_a_session_can_be_named_by_its_name(home: Home):
+def test_session_can_be_named_by_its_name(home: Home):
     two_named(home)
 
     assert home.json("resume", "the shop/till")["sourceSessionId"] == thread(2)
 
 
-def test_a_session_can_be_named_by_a_title_that_no_other_has(home: Home):
+def test_session_can_be_named_by_a_unique_title(home: Home):
     two_named(home)
 
     assert home.json("resume", "Fix  the shop")["sourceSessionId"] == thread(1)
 
 
-def test_a_name_of_several_sessions_is_ambiguous(home: Home):
+def test_name_of_several_sessions_is_ambiguous(home: Home):
     two_named(home)
     home.json("rename", thread(1), "the shop/till")
 
@@ -459,9 +459,7 @@ def test_a_name_of_several_sessions_is_ambiguous(home: Home):
 
 
 @pytest.mark.parametrize(("form", "said"), [("paginated", True), ("legacy", False)])
-def test_a_name_that_codex_does_not_see_is_said_to_be_ours_alone(
-    home: Home, form: r.Form, said: bool
-):
+def test_name_invisible_to_codex_is_marked_as_ours_alone(home: Home, form: r.Form, said: bool):
     home.put(long(form=form))
 
     done = home.here("rename", thread(1), "The till")

@@ -106,14 +106,14 @@ POLICY = [
 ]
 
 
-def test_what_a_rollout_may_hold_is_kept_and_nothing_that_is_only_for_those_who_look_on():
+def test_persistent_items_are_kept_and_display_events_are_not():
     assert [(item, is_kept(item)) for item, _ in POLICY] == POLICY
 
 
 # --- one thread ----------------------------------------------------------------------------------
 
 
-def test_the_policy_comes_first_then_the_append_then_the_patch(
+def test_policy_comes_before_the_append_and_the_append_before_the_patch(
     store: Recording, threads: ThreadManager
 ):
     live = threads.load(thread(1))
@@ -135,7 +135,7 @@ def full(*_: object) -> None:
     raise StorageFailed("no space left")
 
 
-def test_an_append_that_fails_sends_no_patch_and_one_that_did_not_counts_without_it(
+def test_failed_append_sends_no_patch_and_a_failed_patch_keeps_the_append(
     store: Recording, threads: ThreadManager, monkeypatch: pytest.MonkeyPatch
 ):
     before = store.read_thread(thread(1))
@@ -155,7 +155,7 @@ def test_an_append_that_fails_sends_no_patch_and_one_that_did_not_counts_without
     assert catalogue.current()[thread(1)].task == "kept"
 
 
-def test_who_follows_hears_of_what_was_made_and_continued_here(
+def test_watcher_learns_of_threads_made_and_continued_here(
     store: Recording, threads: ThreadManager
 ):
     assert threads.take_changed() == {thread(1), thread(2)}
@@ -170,7 +170,7 @@ def test_who_follows_hears_of_what_was_made_and_continued_here(
     assert [threads.take_changed() for _ in range(2)] == [{thread(1)}, set()]
 
 
-def test_a_thread_goes_on_in_the_rollout_that_another_process_began(
+def test_thread_continues_in_the_rollout_that_another_process_began(
     store: Recording, threads: ThreadManager
 ):
     live = threads.load(thread(1))
@@ -187,7 +187,7 @@ def test_a_thread_goes_on_in_the_rollout_that_another_process_began(
     assert store.rows()[first].task == "first"
 
 
-def test_a_patch_says_what_reading_the_whole_would_say(store: Recording, threads: ThreadManager):
+def test_patch_equals_a_full_reading(store: Recording, threads: ThreadManager):
     for number in range(5):
         threads.append(thread(1), [said(f"number {number}")], AT)
 
@@ -199,7 +199,7 @@ def test_a_patch_says_what_reading_the_whole_would_say(store: Recording, threads
     assert afresh.current()[thread(1)] == told
 
 
-def test_only_the_new_lines_are_read(store: Recording, threads: ThreadManager):
+def test_only_new_lines_are_read(store: Recording, threads: ThreadManager):
     live = threads.load(thread(1))
     live.append([said("x" * 90_000)], AT)
     fed: list[int] = []
@@ -220,7 +220,7 @@ def test_only_the_new_lines_are_read(store: Recording, threads: ThreadManager):
 
 
 @pytest.mark.parametrize("loaded", [False, True])
-def test_a_loaded_and_a_cold_thread_are_changed_by_the_same_call(
+def test_loaded_and_cold_threads_are_changed_by_the_same_call(
     store: Recording, threads: ThreadManager, monkeypatch: pytest.MonkeyPatch, loaded: bool
 ):
     from codex_checkpoints.service.sessions.threads import LiveThread
@@ -255,7 +255,7 @@ def test_a_loaded_and_a_cold_thread_are_changed_by_the_same_call(
         (None, None),
     ],
 )
-def test_a_name_is_one_short_line(
+def test_name_is_one_short_line(
     store: Recording, threads: ThreadManager, given: str | None, kept: str | None
 ):
     threads.rename(thread(1), given)
@@ -263,7 +263,7 @@ def test_a_name_is_one_short_line(
     assert store.calls == [("patch", (thread(1), Patch(name=kept)))]
 
 
-def test_what_a_store_will_not_do_is_a_refusal(store: Recording, threads: ThreadManager):
+def test_refusal_of_a_store_becomes_a_refusal(store: Recording, threads: ThreadManager):
     one, items = thread(1), [said("x")]
 
     def codes(*calls: Callable[[], object]) -> set[str]:
@@ -297,7 +297,7 @@ class Strange(StoreError):
 @pytest.mark.parametrize(
     ("error", "code"), [(Elsewhere, "session_live"), (Strange, "storage_error")]
 )
-def test_an_error_of_another_store_is_a_refusal_too(
+def test_error_of_another_store_becomes_a_refusal(
     store: Recording,
     monkeypatch: pytest.MonkeyPatch,
     error: type[StoreError],
@@ -330,7 +330,7 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Shop]:
         yield made
 
 
-def test_the_service_says_the_same_whatever_store_is_behind_it(shop: Shop, tmp_path: Path):
+def test_service_answers_alike_over_any_store(shop: Shop, tmp_path: Path):
     home = Home(tmp_path / "home")
     base = rollout(session(thread=thread_of(1)), turn(user("one"), name="t1"))
     where = based_on(thread_of(1), base.count(b"\n"), len(base))
@@ -355,7 +355,7 @@ def test_the_service_says_the_same_whatever_store_is_behind_it(shop: Shop, tmp_p
         ].session_id == thread_of(3)
 
 
-def test_a_session_is_named_put_away_taken_back_and_removed(shop: Shop, tmp_path: Path):
+def test_session_is_named_archived_unarchived_and_deleted(shop: Shop, tmp_path: Path):
     shop.store.create_thread(new(1, "paginated", said("a task")), AT)
     shop.put(thread_of(3), chat("of codex", 3))
     with service(shop.store, tmp_path / "state") as sessions:
@@ -381,7 +381,7 @@ def test_a_session_is_named_put_away_taken_back_and_removed(shop: Shop, tmp_path
 
 
 @pytest.mark.parametrize("how", ["alone", "referred to", "gone on", "open in Codex"])
-def test_a_session_that_we_did_not_make_stays_for_that_very_reason(
+def test_session_not_made_by_us_is_kept_for_that_reason(
     shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ):
     shop.put(thread_of(3), chat("of codex", 3))
@@ -418,7 +418,7 @@ def on_top(number: int) -> bytes:
     return rollout(session(thread=thread_of(number), history_base=where))
 
 
-def test_a_session_whose_base_is_new_can_be_continued_without_a_look_at_all(home: Home):
+def test_session_with_a_new_base_can_be_continued_without_a_scan(home: Home):
     home.put(on_top(2), 2)
     with home.house(fresh=False) as house:
         row = house.sessions.catalogue.look_for(thread_of(2))
@@ -429,7 +429,9 @@ def test_a_session_whose_base_is_new_can_be_continued_without_a_look_at_all(home
 
 
 @pytest.mark.parametrize("loaded", [False, True])
-def test_a_cold_session_is_told_of_where_it_lies_once_it_is_unpacked(tmp_path: Path, loaded: bool):
+def test_compressed_session_is_reported_at_its_place_once_decompressed(
+    tmp_path: Path, loaded: bool
+):
     home = Home(tmp_path)
     packed = home.put(zstd.compress(chat("cold")), form=".jsonl.zst")
     with home.house() as house:
@@ -450,7 +452,7 @@ def test_a_cold_session_is_told_of_where_it_lies_once_it_is_unpacked(tmp_path: P
         assert house.sessions.catalogue.current()[thread_of(1)] == row
 
 
-def test_a_session_of_several_rollouts_is_put_away_with_all_of_them(home: Home):
+def test_session_of_several_rollouts_is_archived_with_all_of_them(home: Home):
     home.put(on_top(1), segment=2)
     with home.house() as house:
         sessions = house.sessions

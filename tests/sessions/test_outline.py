@@ -16,7 +16,7 @@ def chats(first: int, last: int) -> list[Step]:
     ]
 
 
-def test_ten_thousand_messages_and_forty_compactions_are_told_in_few_lines(home: Home):
+def test_ten_thousand_messages_and_forty_compactions_take_few_lines(home: Home):
     data = rollout(session())
     for first in range(1, 10_001, 250):
         steps = (*chats(first, first + 249), compacted("short", []))
@@ -37,7 +37,7 @@ def test_ten_thousand_messages_and_forty_compactions_are_told_in_few_lines(home:
     assert {each["window"] for each in found["recent"]} == {39}
 
 
-def test_turns_that_were_taken_back_are_not_told(home: Home):
+def test_rolled_back_turns_are_omitted(home: Home):
     home.put(rollout(session(form="legacy"), *chats(1, 3), rollback(2), turn(user("Do it anew."))))
 
     found = home.json("outline", thread(1))
@@ -48,7 +48,7 @@ def test_turns_that_were_taken_back_are_not_told(home: Home):
     ]
 
 
-def test_a_turn_that_began_with_a_picture_alone_has_a_line(home: Home):
+def test_turn_that_began_with_a_picture_alone_has_a_line(home: Home):
     home.put(rollout(session(), turn(user(images=1), name="t")))
 
     (line,) = home.json("outline", thread(1))["recent"]
@@ -56,7 +56,7 @@ def test_a_turn_that_began_with_a_picture_alone_has_a_line(home: Home):
     assert (line["number"], line["turnId"], line["window"]) == (1, "t", 0)
 
 
-def test_for_people_there_are_no_secrets_and_no_controls_in_it(home: Home):
+def test_outline_for_people_has_no_secrets_and_no_control_characters(home: Home):
     home.put(rollout(session(), *chats(1, 96), turn(user(f"The key is {SECRET}\x1b[2J"))))
 
     lines = home.here("outline", thread(1)).stdout.decode().splitlines()
@@ -68,7 +68,7 @@ def test_for_people_there_are_no_secrets_and_no_controls_in_it(home: Home):
     assert "\x1b" not in lines[-1]
 
 
-def test_an_editor_is_told_the_same(home: Home):
+def test_editor_gets_the_same_outline(home: Home):
     home.put(rollout(session(), *chats(1, 50), compacted("short", []), *chats(51, 100)))
     with Peer(home.root) as peer:
         peer.start()

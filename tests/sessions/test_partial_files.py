@@ -84,7 +84,7 @@ def shown(house: Assembly) -> list[bytes]:
 
 @settings(max_examples=settings().max_examples // 2)
 @given(dice=st.randoms(use_true_random=False))
-def test_sessions_that_arrive_in_any_order_are_at_last_as_if_read_at_once(
+def test_sessions_arriving_in_any_order_end_as_if_read_at_once(
     dice: random.Random,
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:

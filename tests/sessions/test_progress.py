@@ -173,7 +173,7 @@ FEW = {"import", "import preview", "archive"}
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_cancelled_at_any_step_it_has_changed_nothing_and_else_it_is_done(
+def test_cancelling_at_any_step_changes_nothing_or_comes_too_late(
     home: Home, sessions: Sessions, name: str
 ) -> None:
     operation = OPERATIONS[name](sessions)
@@ -194,7 +194,7 @@ def test_cancelled_at_any_step_it_has_changed_nothing_and_else_it_is_done(
     assert progress.has_committed is (name in CHANGING)
 
 
-def test_what_was_cancelled_can_be_done_at_once(home: Home, sessions: Sessions) -> None:
+def test_cancelled_work_can_be_repeated_at_once(home: Home, sessions: Sessions) -> None:
     with sessions.at(Impatient(3)), pytest.raises(Cancelled):
         compacting(sessions).compact(CompactionRequest(thread(1)))
 
@@ -206,7 +206,7 @@ def test_what_was_cancelled_can_be_done_at_once(home: Home, sessions: Sessions) 
     assert sessions.find(thread(1)).error is None
 
 
-def test_a_cancelled_restore_ends_in_the_audit(home: Home, sessions: Sessions) -> None:
+def test_cancelled_restore_is_closed_in_the_audit(home: Home, sessions: Sessions) -> None:
     operation = restore("soft")(sessions)
     with sessions.at(Impatient(4)), pytest.raises(Cancelled):
         operation()
@@ -225,7 +225,7 @@ class Interrupted(Impatient):
 
 
 @pytest.mark.parametrize("mode", ["soft", "hard"])
-def test_an_interrupted_restore_is_taken_back_or_finished_by_the_next_start(
+def test_next_start_rolls_back_or_finishes_an_interrupted_restore(
     home: Home, sessions: Sessions, mode: str
 ) -> None:
     operation = restore(mode)(sessions)
@@ -245,7 +245,7 @@ def test_an_interrupted_restore_is_taken_back_or_finished_by_the_next_start(
     assert steps > 5
 
 
-def test_the_percentage_grows_and_stays_below_the_end() -> None:
+def test_percentage_grows_and_stays_below_the_end() -> None:
     told: list[int] = []
     progress = Progress()
     progress.report_to(told.append)
@@ -277,7 +277,7 @@ def called_off_while_others_are_served(sessions: Sessions, progress: Progress) -
         return asyncio.run(begun(worker))
 
 
-def test_a_piece_that_waits_for_its_turn_can_be_called_off_but_not_behind_what_is_written(
+def test_waiting_step_can_be_cancelled_but_not_after_the_commit(
     sessions: Sessions,
 ) -> None:
     progress = Progress()
@@ -289,7 +289,7 @@ def test_a_piece_that_waits_for_its_turn_can_be_called_off_but_not_behind_what_i
     assert called_off_while_others_are_served(sessions, progress) == "done"
 
 
-def test_between_the_steps_of_a_long_reading_others_are_served(sessions: Sessions) -> None:
+def test_long_reading_serves_other_requests_between_its_steps(sessions: Sessions) -> None:
     done: list[str] = []
 
     def submit(name: str, run: Callable[[], object]) -> None:
@@ -317,9 +317,7 @@ def test_between_the_steps_of_a_long_reading_others_are_served(sessions: Session
     assert done[2:] == ["call it off", "show"]
 
 
-def test_what_else_is_asked_for_is_answered_before_digest_and_losses(
-    home: Home, large: bytes
-) -> None:
+def test_other_requests_are_answered_before_digest_and_losses(home: Home, large: bytes) -> None:
     home.put(large)
     named = {"sessionId": thread(1)}
     with served(home) as peer:
@@ -389,7 +387,7 @@ LONG = {
 
 
 @pytest.mark.parametrize("name", LONG)
-def test_long_work_reports_progress_and_stops_when_it_is_called_off(
+def test_long_work_reports_progress_and_stops_when_cancelled(
     home: Home, large: bytes, tmp_path: Path, name: str
 ) -> None:
     method, _, dry = name.partition(", ")
@@ -418,9 +416,7 @@ def test_long_work_reports_progress_and_stops_when_it_is_called_off(
 
 
 @pytest.mark.parametrize("how", ["by its token", "by leaving"])
-def test_it_can_be_called_off_by_its_token_and_by_leaving(
-    home: Home, large: bytes, how: str
-) -> None:
+def test_work_is_cancelled_by_its_token_and_by_shutdown(home: Home, large: bytes, how: str) -> None:
     home.put(large)
     with served(home) as peer:
         before = written(home)
@@ -472,7 +468,7 @@ def waiting(home: Home, event: str) -> Generator[Waiting]:
         yield Waiting(peer, number, begun, go_on, before)
 
 
-def test_while_a_hook_is_waited_for_others_are_answered_and_what_was_said_is_read(
+def test_other_requests_are_served_while_a_hook_runs_and_new_messages_are_read(
     home: Home,
 ) -> None:
     with waiting(home, "preCompact") as found:
@@ -493,7 +489,7 @@ def is_running(pid: Path) -> bool:
 
 
 @pytest.mark.parametrize("is_leaving", [False, True])
-def test_called_off_while_a_hook_decides_the_hook_ends_and_nothing_is_written(
+def test_cancelling_while_a_hook_decides_ends_the_hook_and_writes_nothing(
     home: Home, is_leaving: bool
 ) -> None:
     with waiting(home, "preCompact") as found:
@@ -507,7 +503,7 @@ def test_called_off_while_a_hook_decides_the_hook_ends_and_nothing_is_written(
         assert written(home) == found.before
 
 
-def test_called_off_when_it_is_installed_the_answer_is_that_of_the_work(home: Home) -> None:
+def test_cancelling_during_the_install_returns_the_result(home: Home) -> None:
     with waiting(home, "postCompact") as found:
         call_off(found.peer, found.number)
         found.go_on.touch()
@@ -517,7 +513,7 @@ def test_called_off_when_it_is_installed_the_answer_is_that_of_the_work(home: Ho
         assert history["items"] == done["replacement"]
 
 
-def test_leaving_waits_for_what_is_installed_already(home: Home) -> None:
+def test_shutdown_waits_for_a_started_install(home: Home) -> None:
     with waiting(home, "postCompact") as found:
         leaving = found.peer.ask("shutdown")
         assert found.peer.error("checkpoints/sessions")["code"] == CANCELLED
@@ -531,7 +527,7 @@ def test_leaving_waits_for_what_is_installed_already(home: Home) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="sends a signal")
-def test_interrupted_while_a_hook_decides_nothing_is_written(home: Home) -> None:
+def test_interrupt_while_a_hook_decides_writes_nothing(home: Home) -> None:
     home.put(work())
     home.json("show", thread(1))
     begun, _ = waiting_hook(home, "preCompact")

@@ -101,7 +101,7 @@ MORE = r.turn(r.user("three", ref="u9"), name="t9")
 
 
 @pytest.mark.parametrize("front", [b"", b"\n", b" \r\n\n", b"\xef\xbb\xbf"])
-def test_a_fork_is_its_base_up_to_the_cut_and_then_its_own(home: Files, front: bytes):
+def test_fork_is_its_base_up_to_the_cut_and_then_its_own_lines(home: Files, front: bytes):
     """Whatever stands before its first line."""
     data = parent(home)
     own = child(home, r.based_on(BASE, 8, cut(data, 8)), MORE)
@@ -115,7 +115,7 @@ def test_a_fork_is_its_base_up_to_the_cut_and_then_its_own(home: Files, front: b
     assert (task(found), set(found.artifacts)) == ("three", {"one.py"})
 
 
-def test_a_revert_is_a_segment_of_the_same_thread(home: Files):
+def test_revert_is_a_segment_of_the_same_thread(home: Files):
     data = parent(home)
     head = r.session(history_base=r.based_on(BASE, 8, cut(data, 8)))
     path = home.put(r.rollout(head, MORE), segment=7)
@@ -129,7 +129,7 @@ def test_a_revert_is_a_segment_of_the_same_thread(home: Files):
 
 
 @pytest.mark.parametrize("offset", [0, 1, 10**9])
-def test_ordinals_say_where_a_base_is_cut_whatever_the_offset_says(home: Files, offset: int):
+def test_ordinals_decide_where_a_base_is_cut_whatever_the_offset(home: Files, offset: int):
     data = parent(home)
     for number in range(16):
         child(home, r.based_on(BASE, number, offset or cut(data, number)))
@@ -140,7 +140,7 @@ def test_ordinals_say_where_a_base_is_cut_whatever_the_offset_says(home: Files, 
         assert (found.seq, set(found.artifacts)) == (number, seen)
 
 
-def test_a_base_that_grows_behind_the_cut_changes_nothing(home: Files):
+def test_base_that_grows_after_the_cut_changes_nothing(home: Files):
     data = parent(home)
     child(home, r.based_on(BASE, 15, len(data)), MORE)
     before = home.now(2)
@@ -150,7 +150,7 @@ def test_a_base_that_grows_behind_the_cut_changes_nothing(home: Files):
     assert home.now(2) == before
 
 
-def test_a_missing_base_or_grandparent_is_reported_and_the_rest_is_read(home: Files):
+def test_missing_base_or_grandparent_is_reported_and_the_rest_is_read(home: Files):
     own = child(
         home, r.based_on(BASE, 8, 999), r.turn(r.user("x", ref="u8"), r.patch(add="own.py"))
     )
@@ -163,7 +163,7 @@ def test_a_missing_base_or_grandparent_is_reported_and_the_rest_is_read(home: Fi
     assert home.now(2).seq == 8 + own.count(b"\n") - 1
 
 
-def test_a_base_shorter_than_the_cut_is_reported_and_read_as_far_as_it_goes(home: Files):
+def test_base_shorter_than_the_cut_is_reported_and_read_to_its_end(home: Files):
     data = parent(home)
     child(home, r.based_on(BASE, 40, len(data) + 5000), MORE)
 
@@ -171,7 +171,7 @@ def test_a_base_shorter_than_the_cut_is_reported_and_read_as_far_as_it_goes(home
     assert set(home.now(2).artifacts) == {"one.py", "two.py"}
 
 
-def test_the_last_line_of_a_base_counts_without_its_line_end(home: Files):
+def test_last_line_of_a_base_counts_without_its_newline(home: Files):
     data = parent(home)[: cut(parent(home), 6)].removesuffix(b"\n")
     for end in (b"", b"\n"):
         home.put(data + end)
@@ -182,7 +182,7 @@ def test_the_last_line_of_a_base_counts_without_its_line_end(home: Files):
 
 
 @pytest.mark.parametrize("length", [1, 2, 5])
-def test_a_chain_that_leads_in_a_circle_is_reported_and_ends(home: Files, length: int):
+def test_cyclic_chain_is_reported_and_ends(home: Files, length: int):
     for number in range(1, length + 1):
         base = r.based_on(thread(number % length + 1), 8, 999)
         child(home, base, r.turn(r.user("x", ref="u9"), r.image(f"{number}.png")), number=number)
@@ -191,7 +191,7 @@ def test_a_chain_that_leads_in_a_circle_is_reported_and_ends(home: Files, length
     assert "1.png" in home.now().artifacts
 
 
-def test_a_long_chain_is_read_to_its_beginning(home: Files):
+def test_long_chain_is_read_to_its_beginning(home: Files):
     """Every revert adds a segment: a hundred of them are a long afternoon."""
     own = r.rollout(r.session(), r.image("1.png"))
     home.put(own)
@@ -208,7 +208,7 @@ def test_a_long_chain_is_read_to_its_beginning(home: Files):
     assert last.now().seq == ordinal - 1
 
 
-def test_a_base_may_be_compressed_and_is_reported_where_it_is_damaged(home: Files):
+def test_base_may_be_compressed_and_its_damage_is_reported(home: Files):
     data = parent(home)
     child(home, r.based_on(BASE, 8, cut(data, 8)), MORE)
     plain = home.now(2)
@@ -223,7 +223,7 @@ def test_a_base_may_be_compressed_and_is_reported_where_it_is_damaged(home: File
     assert task(home.now(2)) == "three"
 
 
-def test_a_strange_pointer_to_a_base_stops_nobody(home: Files):
+def test_invalid_pointer_to_a_base_does_not_stop_reading(home: Files):
     parent(home)
     head, rest = r.rollout(
         r.session(thread=OWN), r.turn(r.user("own", ref="u9"), name="own")
@@ -246,7 +246,7 @@ def test_a_strange_pointer_to_a_base_stops_nobody(home: Files):
 
 
 @pytest.mark.parametrize("head", [r.session(), r.session("legacy"), r.session("bare")])
-def test_a_growing_file_is_followed_byte_by_byte(home: Files, head: r.Step):
+def test_growing_file_is_followed_byte_by_byte(home: Files, head: r.Step):
     data = r.rollout(head, r.turn(r.user("hello é"), r.shell("cat a.py", "ü", reads=["a.py"])))
     path = home.put(b"")
     follower = home.open()
@@ -261,7 +261,7 @@ def test_a_growing_file_is_followed_byte_by_byte(home: Files, head: r.Step):
     assert told(follower) == as_read(data)
 
 
-def test_following_costs_what_was_appended(home: Files, monkeypatch: pytest.MonkeyPatch):
+def test_following_reads_only_appended_bytes(home: Files, monkeypatch: pytest.MonkeyPatch):
     offered = 0
     feed = Replay.feed
 
@@ -292,7 +292,7 @@ def test_following_costs_what_was_appended(home: Files, monkeypatch: pytest.Monk
     assert follower.mark.offset == path.stat().st_size
 
 
-def test_a_torn_tail_is_ended_by_codex_and_stays_torn(home: Files):
+def test_torn_tail_ended_by_codex_stays_torn(home: Files):
     patched = r.item("FileChange", id="c1", status="completed", changes={"a.py": {"type": "add"}})
     begun = (r.session(), r.started(), r.user("x"), r.torn(patched, 30))
     torn_off, whole = r.rollout(*begun), r.rollout(*begun, r.shell("ls"))
@@ -313,7 +313,7 @@ def test_a_torn_tail_is_ended_by_codex_and_stays_torn(home: Files):
 
 
 @pytest.mark.parametrize("lost", [40, 1])
-def test_a_torn_tail_may_be_completed_and_a_whole_one_counts_once(home: Files, lost: int):
+def test_torn_tail_may_be_completed_and_a_complete_one_counts_once(home: Files, lost: int):
     data = r.rollout(r.session("legacy"), r.user("x"), r.shell("ls"))
     path = home.put(data[:-lost])
     follower = home.open()
@@ -327,7 +327,7 @@ def test_a_torn_tail_may_be_completed_and_a_whole_one_counts_once(home: Files, l
     assert (follower.tail, follower.now().seq) == (b"", 5)
 
 
-def test_looking_at_a_tail_leaves_the_follower_where_it_is(home: Files):
+def test_peeking_at_a_tail_does_not_move_the_reader(home: Files):
     home.put(r.rollout(r.session(), r.started(), r.user("x"), r.rollback(1))[:-1])
     follower = home.open()
 
@@ -336,7 +336,7 @@ def test_looking_at_a_tail_leaves_the_follower_where_it_is(home: Files):
         assert follower.replay.checkpoint((), {}).task is not None
 
 
-def test_a_long_last_line_is_read_when_it_is_whole(home: Files):
+def test_long_last_line_is_read_when_it_is_complete(home: Files):
     for step in (r.user("y" * 300_000), r.reasoning("y" * 300_000), r.shell("ls", "y" * 300_000)):
         data = r.rollout(r.session(), r.started(), r.user("x"), step)
         path = home.put(data[: cut(data, 4)])
@@ -355,7 +355,7 @@ def test_a_long_last_line_is_read_when_it_is_whole(home: Files):
     places=st.lists(st.floats(0, 1) | st.floats(0, 0.05), max_size=4),
     loses=st.booleans(),
 )
-def test_a_file_that_grows_from_nothing_is_read_as_the_whole_at_every_moment(
+def test_file_growing_from_nothing_equals_the_whole_at_every_moment(
     home: Files, chain: int, long: bool, places: list[float], loses: bool
 ):
     """Whatever of its first line is there when it is first seen, and with restarts (DSC-75)."""
@@ -397,7 +397,7 @@ def growing(home: Files, chain: int, *, long: bool) -> tuple[list[str], bytes]:
     return names, r.rollout(r.session(thread=thread(9), **head), last)
 
 
-def test_a_first_line_that_only_lacks_its_line_end_counts_until_something_follows_it(home: Files):
+def test_first_line_without_its_newline_counts_until_another_follows(home: Files):
     """Also when what follows makes it no line at all."""
     parent(home)
     own = child(home, r.based_on(BASE, 8, 999), MORE)
@@ -432,7 +432,7 @@ def test_a_first_line_that_only_lacks_its_line_end_counts_until_something_follow
     ],
 )
 @pytest.mark.parametrize("in_place", [True, False], ids=["in place", "replaced"])
-def test_another_content_under_the_same_name_is_noticed(
+def test_replaced_content_under_the_same_name_is_noticed(
     home: Files, old: bytes, new: bytes, in_place: bool
 ):
     path = home.put(old)
@@ -450,7 +450,7 @@ def test_another_content_under_the_same_name_is_noticed(
     assert follower.replay.seq == read(new).seq
 
 
-def test_what_is_gone_or_no_file_cannot_be_read(home: Files, tmp_path: Path):
+def test_missing_file_or_folder_cannot_be_read(home: Files, tmp_path: Path):
     path = home.put(FIRST)
     follower = home.open()
     path.unlink()
@@ -465,7 +465,7 @@ def test_what_is_gone_or_no_file_cannot_be_read(home: Files, tmp_path: Path):
             open_session(FILES, str(each), nowhere)
 
 
-def test_a_session_is_its_head_else_its_file_name(home: Files):
+def test_session_is_named_by_its_head_else_its_file_name(home: Files):
     rest = r.rollout(r.session(), r.user("x")).split(b"\n", 1)[1]
     for data, name in (
         (b"", thread(5)),
@@ -482,7 +482,7 @@ def test_a_session_is_its_head_else_its_file_name(home: Files):
 # --- compressed ----------------------------------------------------------------------------------
 
 
-def test_a_compressed_file_says_the_same_in_one_frame_or_several(home: Files):
+def test_compressed_file_reads_the_same_in_one_frame_or_several(home: Files):
     long = r.rollout(
         r.session(), *(r.turn(r.user(f"x{n}"), r.shell("ls", "y" * 9000)) for n in range(40))
     )
@@ -498,7 +498,7 @@ def test_a_compressed_file_says_the_same_in_one_frame_or_several(home: Files):
 PACKED = compressed(FIRST)
 
 
-def test_a_damaged_compressed_file_cannot_be_read(home: Files):
+def test_damaged_compressed_file_cannot_be_read(home: Files):
     for data in (
         *(b"", b"garbage" * 9, FIRST),
         PACKED[:-5],
@@ -515,7 +515,7 @@ def test_a_damaged_compressed_file_cannot_be_read(home: Files):
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy", "bare"])
-def test_a_follower_can_be_saved_at_any_line_and_taken_up_again(home: Files, form: r.Form):
+def test_reader_can_be_saved_at_any_line_and_resumed(home: Files, form: r.Form):
     data = r.rollout(
         r.session(form),
         r.turn(r.user("one"), r.shell("cat a.py", reads=["a.py"]), r.patch(add="b.py")),
@@ -539,7 +539,7 @@ def test_a_follower_can_be_saved_at_any_line_and_taken_up_again(home: Files, for
         assert told(loaded.read_on(home.locate)) == as_read(data)
 
 
-def test_what_was_saved_of_another_content_is_not_believed(home: Files):
+def test_saved_state_of_another_content_is_ignored(home: Files):
     path = home.put(FIRST)
     saved = home.open().save()
     path.write_bytes(OTHER)
@@ -550,7 +550,7 @@ def test_what_was_saved_of_another_content_is_not_believed(home: Files):
     assert told(loaded.read_on(home.locate)) == as_read(OTHER)
 
 
-def test_what_cannot_be_taken_up_is_no_follower(home: Files):
+def test_invalid_saved_state_is_ignored(home: Files):
     home.put(FIRST)
     saved = orjson.loads(orjson.dumps(home.open().save()))
     bad: list[object] = [None, 7, [], {}, "x", {**saved, "mark": None}, {**saved, "problems": 7}]
@@ -564,7 +564,7 @@ def test_what_cannot_be_taken_up_is_no_follower(home: Files):
 # --- the end of a turn ---------------------------------------------------------------------------
 
 
-def test_a_session_can_be_read_up_to_a_line(home: Files):
+def test_session_can_be_read_up_to_a_line(home: Files):
     data = parent(home)
     child(home, r.based_on(BASE, 8, cut(data, 8)), MORE)
     path = home.locate(OWN)
@@ -633,7 +633,7 @@ for kind in kinds:
 """
 
 
-def test_a_line_of_80_megabytes_takes_a_bounded_memory(tmp_path: Path):
+def test_line_of_80_megabytes_takes_bounded_memory(tmp_path: Path):
     arguments = [str(SERVER), str(SUPPORT), str(tmp_path / "long.jsonl")]
 
     run = subprocess.run(
@@ -653,7 +653,7 @@ def test_a_line_of_80_megabytes_takes_a_bounded_memory(tmp_path: Path):
     assert max(int(line[3]) for line in told) < 60, run.stdout
 
 
-def test_a_state_with_a_secret_in_a_waiting_call_is_not_kept(home: Files):
+def test_state_with_a_secret_in_a_pending_call_is_not_stored(home: Files):
     key = "sk-" + "proj-" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4"
     asked = r.call("shell_command", {"command": f"export OPENAI_API_KEY={key}"}, "c1")
     begun = [r.session("legacy"), r.user("go"), asked]

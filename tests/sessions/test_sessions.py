@@ -99,7 +99,7 @@ def findings(house: Assembly) -> dict[str, Finding]:
 # --- naming a session ----------------------------------------------------------------------------
 
 
-def test_a_session_is_found_by_its_id_by_its_beginning_and_by_its_path(home: Home):
+def test_session_is_found_by_its_id_a_prefix_or_its_path(home: Home):
     path = home.put(chat("one"))
     home.put(chat("two", 700), 700)
 
@@ -110,7 +110,7 @@ def test_a_session_is_found_by_its_id_by_its_beginning_and_by_its_path(home: Hom
 
 
 @pytest.mark.parametrize("name", ["", "01a1f86", thread(3), "nobody-else"])
-def test_what_names_no_session_is_unknown(home: Home, name: str):
+def test_unknown_name_is_refused(home: Home, name: str):
     home.put(chat("one"))
 
     refused = refusal(lambda: shown(home, name))
@@ -129,7 +129,7 @@ def test_latest_names_the_newest_session_unless_one_has_that_name(home: Home):
     assert task(shown(home, "latest")) == "latest"
 
 
-def test_a_beginning_that_several_sessions_share_is_ambiguous(home: Home):
+def test_prefix_of_several_ids_is_ambiguous(home: Home):
     for number in (1, 2, 30):
         home.put(chat("x", number), number)
 
@@ -140,21 +140,21 @@ def test_a_beginning_that_several_sessions_share_is_ambiguous(home: Home):
     assert refused.facts == {"candidates": [thread(1), thread(2), thread(30)]}
 
 
-def test_an_id_is_never_ambiguous_even_where_it_begins_another(home: Home):
+def test_whole_id_is_never_ambiguous_even_as_a_prefix_of_another(home: Home):
     home.put(rollout(session(thread="abcdefgh"), turn(user("short"))), 1)
     home.put(rollout(session(thread="abcdefgh-longer"), turn(user("long"))), 2)
 
     assert [task(shown(home, name)) for name in ("abcdefgh", "abcdefgh-l")] == ["short", "long"]
 
 
-def test_a_session_that_came_after_the_last_look_is_found(home: Home):
+def test_session_created_since_the_last_scan_is_found(home: Home):
     with home.house() as house:
         home.put(chat("brand new"))
 
         assert task(house.sessions.show(thread(1))) == "brand new"
 
 
-def test_the_head_of_a_file_says_who_it_is_not_its_name(home: Home):
+def test_head_of_a_file_decides_its_id_and_not_its_name(home: Home):
     home.put(chat("one", 5), 1)
 
     assert [item.session_id for item in listed(home)] == [thread(5)]
@@ -164,7 +164,7 @@ def test_the_head_of_a_file_says_who_it_is_not_its_name(home: Home):
 
 
 @pytest.mark.parametrize("name", ["/nowhere/x.jsonl", "x.jsonl", "/", "./.", "a\0b.jsonl"])
-def test_a_path_without_a_file_is_unreadable(home: Home, name: str):
+def test_path_without_a_file_is_unreadable(home: Home, name: str):
     refused = refusal(lambda: shown(home, name))
 
     assert (refused.code, refused.facts["path"]) == ("unreadable_source", os.path.abspath(name))
@@ -173,7 +173,7 @@ def test_a_path_without_a_file_is_unreadable(home: Home, name: str):
 # --- a file that is named by its path ------------------------------------------------------------
 
 
-def test_of_a_file_outside_the_home_nothing_is_stored(home: Home, tmp_path: Path):
+def test_nothing_is_stored_for_a_file_outside_the_home(home: Home, tmp_path: Path):
     elsewhere = tmp_path / "elsewhere.jsonl"
     elsewhere.write_bytes(chat("from elsewhere", 9))
     before = snapshot(home.root, home.user)
@@ -191,9 +191,7 @@ def test_of_a_file_outside_the_home_nothing_is_stored(home: Home, tmp_path: Path
     }
 
 
-def test_a_copy_outside_the_home_does_not_touch_what_is_stored_of_the_session(
-    home: Home, tmp_path: Path
-):
+def test_copy_outside_the_home_does_not_change_the_stored_session(home: Home, tmp_path: Path):
     home.put(chat("one"))
     copy = tmp_path / home.path().name
     copy.write_bytes(chat("one, but older"))
@@ -203,7 +201,7 @@ def test_a_copy_outside_the_home_does_not_touch_what_is_stored_of_the_session(
     assert home.checkpoint().read_bytes() == stored
 
 
-def test_a_file_outside_the_home_finds_its_base_beside_it(home: Home, tmp_path: Path):
+def test_file_outside_the_home_finds_its_base_beside_it(home: Home, tmp_path: Path):
     base = rollout(session(thread=thread(1)), turn(user("the beginning")))
     later = rollout(
         session(thread=thread(2), history_base=based_on(thread(1), 5, len(base))),
@@ -236,7 +234,7 @@ def reverted(home: Home) -> Home:
     return home
 
 
-def test_the_newest_segment_is_the_session_and_an_older_one_is_read_by_its_path(
+def test_newest_segment_is_the_session_and_an_older_one_is_read_by_its_path(
     reverted: Home,
 ):
     (only,) = listed(reverted)
@@ -251,7 +249,7 @@ def test_the_newest_segment_is_the_session_and_an_older_one_is_read_by_its_path(
     assert reverted.checkpoint().read_bytes() == current.data
 
 
-def test_a_segment_that_the_newest_one_does_not_reach_is_reported(reverted: Home):
+def test_segment_out_of_reach_of_the_newest_one_is_reported(reverted: Home):
     reverted.put(on_the_first("third try of the same"), segment=60)
 
     with reverted.house() as house:
@@ -265,7 +263,7 @@ def test_a_segment_that_the_newest_one_does_not_reach_is_reported(reverted: Home
     assert found.way_out
 
 
-def test_a_segment_is_newer_than_the_first_file_whatever_id_that_has(home: Home):
+def test_segment_is_newer_than_the_first_file_whatever_its_id(home: Home):
     """Thread ids need not be UUIDv7, so their order says nothing."""
     name = "f47ac10b-58cc-4372-a567-0e02b2c3d479"
     folder = home.put(rollout(session(thread=name), turn(user("old"))), 1).parent
@@ -277,7 +275,7 @@ def test_a_segment_is_newer_than_the_first_file_whatever_id_that_has(home: Home)
     assert [item.task for item in listed(home)] == ["new"]
 
 
-def test_a_base_that_is_missing_is_reported_and_read_when_it_comes(reverted: Home):
+def test_missing_base_is_reported_and_read_once_it_appears(reverted: Home):
     base = reverted.path()
     data = base.read_bytes()
     base.unlink()
@@ -299,9 +297,7 @@ HEAD_SIZE = on_the_first("x").index(b"\n")
 
 
 @pytest.mark.parametrize("seen", [0, 1, HEAD_SIZE // 2, HEAD_SIZE, HEAD_SIZE + 40])
-def test_a_segment_that_was_seen_while_its_head_was_written_has_its_base(
-    reverted: Home, seen: int
-) -> None:
+def test_segment_seen_during_the_write_of_its_head_has_its_base(reverted: Home, seen: int) -> None:
     whole = on_the_first("third try of the same")
     with reverted.house() as house:
         followed = Followed(house)
@@ -320,7 +316,7 @@ def test_a_segment_that_was_seen_while_its_head_was_written_has_its_base(
 
 @pytest.mark.parametrize("seen", [0, 0.01, 0.5, 0.9])
 @pytest.mark.parametrize("restarted", [False, True])
-def test_a_base_that_comes_later_than_its_fork_is_read_to_the_cut(
+def test_base_that_appears_after_its_fork_is_read_to_the_cut(
     reverted: Home, seen: float, restarted: bool
 ) -> None:
     """As a folder is filled by a copy: in any order, and a part at a time."""
@@ -353,7 +349,7 @@ def data_anew(home: Home) -> bytes:
 
 
 @pytest.mark.parametrize("moved", [False, True])
-def test_a_base_counts_while_it_is_followed_until_it_is_gone(reverted: Home, moved: bool):
+def test_watched_base_counts_until_it_is_gone(reverted: Home, moved: bool):
     archived = reverted.path(archived=True)
     archived.parent.mkdir()
     with reverted.house() as house:
@@ -367,7 +363,7 @@ def test_a_base_counts_while_it_is_followed_until_it_is_gone(reverted: Home, mov
         assert data_anew(reverted) == house.sessions.show(thread(1)).data
 
 
-def test_a_base_named_in_a_hostile_way_is_reported_as_it_is(home: Home):
+def test_hostile_name_of_a_base_is_reported_literally(home: Home):
     base = {"thread_id": "a b\n\x1b[2J:c", "end_ordinal_exclusive": 3, "end_byte_offset": 10}
     home.put(rollout(session(thread=thread(1), history_base=base), turn(user("hi"))))
 
@@ -379,7 +375,7 @@ def test_a_base_named_in_a_hostile_way_is_reported_as_it_is(home: Home):
 # --- lists ---------------------------------------------------------------------------------------
 
 
-def test_a_session_is_listed_with_everything_that_is_known_of_it(home: Home):
+def test_session_is_listed_with_all_its_values(home: Home):
     """What the wire shows of a plain one, each field of it, is in `test_protocol`."""
     home.put(
         rollout(
@@ -398,7 +394,7 @@ def test_a_session_is_listed_with_everything_that_is_known_of_it(home: Home):
     assert (only.forked_from, only.updated_at) == (thread(7), "2026-11-20T10:00:12.000Z")
 
 
-def test_a_subagent_is_listed_with_its_parent(home: Home):
+def test_subagent_is_listed_with_its_parent(home: Home):
     source = {"subagent": {"thread_spawn": {"parent_thread_id": thread(1), "depth": 1}}}
     home.put(chat("the parent"))
     home.put(chat("a part of it", 2, source=source, parent_thread_id=thread(1)), 2)
@@ -409,7 +405,7 @@ def test_a_subagent_is_listed_with_its_parent(home: Home):
     }
 
 
-def test_times_of_another_zone_are_ordered_as_what_they_are(home: Home):
+def test_times_of_different_zones_are_sorted_by_instant(home: Home):
     home.put(chat("early").replace(b".000Z", b".000+05:00"))
     home.put(chat("late", 2).replace(b".000Z", b".000-05:00"), 2)
     home.put(chat("between", 3), 3)
@@ -422,14 +418,14 @@ def test_times_of_another_zone_are_ordered_as_what_they_are(home: Home):
     ]
 
 
-def test_a_time_that_is_none_gives_way_to_that_of_the_file(home: Home):
+def test_invalid_time_is_replaced_by_the_time_of_the_file(home: Home):
     path = home.put(chat("x").replace(b"2026-11-20T10:00:", b"2026-13-40T99:00:"))
     os.utime(path, (1_700_000_000, 1_700_000_000))
 
     assert [item.updated_at for item in listed(home)] == ["2023-11-14T22:13:20.000Z"]
 
 
-def test_an_archived_session_is_listed_as_one_and_shown_like_any_other(home: Home):
+def test_archived_session_is_listed_as_archived_and_shown_like_any_other(home: Home):
     home.put(chat("archived", 2), 2, archived=True)
 
     assert [item.archived for item in listed(home, archived=True)] == [True]
@@ -458,14 +454,14 @@ def name(number: int, given: object) -> str:
         (name(1, "Given")[:-5], "first words"),
     ],
 )
-def test_the_newest_name_that_codex_keeps_is_the_title(home: Home, lines: str, title: str):
+def test_newest_name_in_codexs_list_is_the_title(home: Home, lines: str, title: str):
     home.put(rollout(session(thread=thread(1)), turn(user("first words")), turn(user("last"))))
     (home.root / "session_index.jsonl").write_bytes(lines.encode("latin-1"))
 
     assert titles(home) == [title]
 
 
-def test_a_name_is_treated_like_any_value(home: Home):
+def test_name_is_treated_like_any_value(home: Home):
     secret = "sk-proj-Zq8LmN4vTb2XrWc9Ys6DfGh1JkPoQe7uAi3BnMt5"
     told = event("thread_name_updated", thread_name=f"told\x1b[2J {secret} " + "x" * 300)
     home.put(rollout(session("legacy", thread=thread(1)), turn(user("first words"), told)))
@@ -480,7 +476,7 @@ def test_a_name_is_treated_like_any_value(home: Home):
     assert secret.encode() not in (home.state / "index.sqlite").read_bytes()
 
 
-def test_a_name_that_is_given_later_is_seen_by_who_runs_already(home: Home):
+def test_later_name_is_seen_by_a_running_process(home: Home):
     home.put(chat("first words"))
 
     with home.house() as house:
@@ -491,7 +487,7 @@ def test_a_name_that_is_given_later_is_seen_by_who_runs_already(home: Home):
         assert shown_titles(house) == ["first words"]
 
 
-def test_a_title_is_the_first_message_of_a_person_cut_like_a_task(home: Home):
+def test_title_is_the_first_message_of_a_person_cut_like_a_task(home: Home):
     home.put(
         rollout(
             session("legacy", thread=thread(1), events=False),
@@ -524,7 +520,7 @@ def test_a_title_is_the_first_message_of_a_person_cut_like_a_task(home: Home):
     ],
     ids=["nothing", "one", "last", "estimate", "null", "compacted", "used again", "own estimate"],
 )
-def test_how_full_the_window_is_comes_with_its_source(
+def test_fullness_of_the_window_has_its_source(
     home: Home, steps: list[Any], expected: tuple[int | None, str, int]
 ):
     home.put(rollout(session(thread=thread(1)), turn(user("x"), *steps)))
@@ -537,7 +533,7 @@ def test_how_full_the_window_is_comes_with_its_source(
 # --- whether it is in use ------------------------------------------------------------------------
 
 
-def test_a_session_is_live_as_long_as_somebody_holds_its_lock(home: Home):
+def test_session_is_live_while_a_process_holds_its_lock(home: Home):
     home.put(chat("x"))
     assert listed(home)[0].live is False
     assert not (home.root / "thread-writer-locks").exists()
@@ -557,7 +553,7 @@ def at_turns(data: bytes, home: Home, *turns: str | int) -> list[str | None]:
         return [task(house.sessions.show(thread(1), each)) for each in turns]
 
 
-def test_a_turn_is_named_by_its_id_or_its_number_among_those_that_are_not_rolled_back(home: Home):
+def test_turn_is_named_by_its_id_or_its_number_among_active_turns(home: Home):
     data = rollout(
         session("legacy", thread=thread(1)),
         turn(user("one"), patch(add="a.py"), plan(("do it", False)), name="a"),
@@ -581,14 +577,14 @@ def test_a_turn_is_named_by_its_id_or_its_number_among_those_that_are_not_rolled
     ]
 
 
-def test_the_last_turn_is_the_state_of_now(home: Home):
+def test_last_turn_is_the_current_state(home: Home):
     home.put(rollout(session(thread=thread(1)), turn(user("one")), turn(user("two"))))
 
     assert shown(home, at=2).data == shown(home).data
 
 
 @pytest.mark.parametrize("later", [(user("one"),), (user("one"), turn(user("two")))])
-def test_an_open_turn_is_shown_up_to_now_and_one_that_was_cut_off_up_to_the_next(
+def test_open_turn_is_shown_up_to_now_and_an_interrupted_one_up_to_the_next(
     home: Home, later: tuple[Step, ...]
 ):
     """Where a second turn follows, Codex was killed in the first."""
@@ -600,7 +596,7 @@ def test_an_open_turn_is_shown_up_to_now_and_one_that_was_cut_off_up_to_the_next
     assert ended == [False, True][: len(later)]
 
 
-def test_updates_count_at_a_turn_as_far_as_they_were_accepted_then(home: Home):
+def test_notes_at_a_turn_are_those_accepted_by_then(home: Home):
     home.put(rollout(session(thread=thread(1)), turn(user("one")), turn(user("two"))))
     home.remember([fact("early", seq=3), fact("late", seq=8)])
 
@@ -609,7 +605,7 @@ def test_updates_count_at_a_turn_as_far_as_they_were_accepted_then(home: Home):
 
 
 @pytest.mark.parametrize("name", ["0", "3", "-1", "", "nobody", "1.0", "٣", "9" * 5000, "9" * 12])
-def test_a_turn_that_is_none_is_refused(home: Home, name: str):
+def test_unknown_turn_is_refused(home: Home, name: str):
     home.put(rollout(session(thread=thread(1)), turn(user("one")), turn(user("two"))))
 
     refused = refusal(lambda: shown(home, at=name))
@@ -638,7 +634,7 @@ def test_suspect_facts_are_counted_in_the_list(home: Home, shop: Path):
     assert [item.suspect_facts for item in listed(home)] == [2]
 
 
-def test_accepted_updates_that_cannot_be_read_are_an_error_and_not_forgotten(home: Home):
+def test_unreadable_updates_are_an_error_and_not_forgotten(home: Home):
     home.put(chat("one"))
     home.remember([fact("known", seq=4)])
     assert list(shown(home).checkpoint.facts) == ["known"]
@@ -663,7 +659,7 @@ def test_accepted_updates_that_cannot_be_read_are_an_error_and_not_forgotten(hom
 # --- views and settings --------------------------------------------------------------------------
 
 
-def test_a_view_has_the_caps_of_the_model(home: Home):
+def test_view_has_the_caps_of_the_model(home: Home):
     home.config('[caps]\nmaxOpenPlanSteps = 2\n[caps.models."gpt-5.5"]\nmaxOpenPlanSteps = 1')
     steps = plan(("one", False), ("two", False), ("three", False))
     for number, model in ((1, "gpt-5.5"), (2, "another")):
@@ -681,7 +677,7 @@ def test_a_view_has_the_caps_of_the_model(home: Home):
             assert chosen.caps == Caps(max_open_plan_steps=1, max_recent_artifacts=3)
 
 
-def test_checkpoints_may_lie_beside_their_rollouts(home: Home):
+def test_checkpoints_may_be_stored_beside_their_rollouts(home: Home):
     home.config('checkpointLocation = "beside"')
     first = home.put(chat("one"))
     home.put(chat("two", 2), 2)
@@ -699,7 +695,7 @@ def test_checkpoints_may_lie_beside_their_rollouts(home: Home):
     assert len(listed(home)) == 2
 
 
-def test_a_bad_setting_stays_at_its_default_and_is_told():
+def test_invalid_setting_keeps_its_default_and_is_reported():
     for text, problems in {
         "": 0,
         'checkpointLocation = "elsewhere"': 1,
@@ -726,7 +722,7 @@ def test_a_bad_setting_stays_at_its_default_and_is_told():
         assert (settings, len(told)) == (Settings(), problems), text[:40]
 
 
-def test_a_bad_setting_takes_no_other_with_it_and_an_editor_goes_before_the_file():
+def test_invalid_setting_affects_no_other_and_the_editor_overrides_the_file():
     settings, told = read_settings(
         "hashLimitBytes = -1\nfollowedSessions = 3\n[caps]\nmaxDecisions = 1"
     )
@@ -739,7 +735,7 @@ def test_a_bad_setting_takes_no_other_with_it_and_an_editor_goes_before_the_file
     )
 
 
-def test_an_editor_adds_names_that_digests_ignore_and_takes_none_away():
+def test_editor_adds_to_digest_ignore_and_removes_nothing():
     # A folder has settings of the editor, too, and must not have its secrets quoted.
     settings, _ = read_settings('digestIgnore = ["*.pem", "vault.*"]')
     assert with_editor(settings, {"digestIgnore": ["*.pem", "notes.md"]}) == (
@@ -756,7 +752,7 @@ def test_an_editor_adds_names_that_digests_ignore_and_takes_none_away():
 KEPT = ("updates", "metadata", "markers", "compactions", "restores", "imports")
 
 
-def test_a_line_of_a_record_that_cannot_be_read_is_told_by_doctor(home: Home):
+def test_doctor_reports_an_unreadable_line_of_a_record(home: Home):
     home.put(chat("one"))
     paths = [home.state / "sessions" / thread(1) / f"{name}.jsonl" for name in KEPT]
     paths.append(home.state / "audit.jsonl")
@@ -787,7 +783,7 @@ def test_a_line_of_a_record_that_cannot_be_read_is_told_by_doctor(home: Home):
         (b'{"a": "\xe2\x82', ""),
     ],
 )
-def test_doctor_names_a_damaged_line_of_a_record_and_none_that_is_being_written(
+def test_doctor_reports_a_damaged_record_line_and_not_an_unfinished_one(
     home: Home, tail: bytes, told: str
 ):
     home.state.mkdir()
@@ -805,7 +801,7 @@ def test_doctor_names_a_damaged_line_of_a_record_and_none_that_is_being_written(
 
 
 @pytest.mark.parametrize("how", ["bytes", "folder"])
-def test_a_settings_file_that_cannot_be_read_is_told_by_doctor(home: Home, how: str):
+def test_doctor_reports_an_unreadable_settings_file(home: Home, how: str):
     home.put(chat("x"))
     path = home.state / "config.toml"
     home.state.mkdir()
@@ -836,7 +832,7 @@ def full(*_: object) -> None:
         ("replace", errno.EIO),
     ],
 )
-def test_a_checkpoint_that_cannot_be_stored_is_shown_all_the_same(
+def test_checkpoint_that_cannot_be_stored_is_still_shown(
     home: Home, monkeypatch: pytest.MonkeyPatch, call: str, number: int
 ):
     home.put(chat("one"))
@@ -864,7 +860,7 @@ def test_a_checkpoint_that_cannot_be_stored_is_shown_all_the_same(
     assert [path.name for path in home.checkpoint().parent.iterdir()] == ["checkpoint_v1.json"]
 
 
-def test_a_full_disk_is_said_once_and_not_for_every_session(
+def test_full_disk_is_reported_once_and_not_for_every_session(
     home: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     for number in range(1, 30):
@@ -877,7 +873,7 @@ def test_a_full_disk_is_said_once_and_not_for_every_session(
     assert [each.getMessage().split(":")[0] for each in caplog.records] == ["storage_error"]
 
 
-def test_a_file_without_permission_is_told_and_the_others_are_served(home: Home):
+def test_file_without_permission_is_reported_and_the_others_are_served(home: Home):
     try:
         before = without_rights()
     except LookupError as reason:
@@ -902,7 +898,7 @@ def test_a_file_without_permission_is_told_and_the_others_are_served(home: Home)
 
 
 @pytest.mark.parametrize("what", ["folder", "link to nothing", "link", "pipe"])
-def test_what_only_has_the_name_of_a_session_file_is_none(home: Home, what: str):
+def test_entry_with_a_session_file_name_may_not_be_one(home: Home, what: str):
     home.put(chat("one"))
     path = home.path(2)
     match what:
@@ -921,7 +917,7 @@ def test_what_only_has_the_name_of_a_session_file_is_none(home: Home, what: str)
         assert refusal(lambda: shown(home, str(path))).code == "unreadable_source"
 
 
-def test_a_damaged_compressed_file_is_told_and_the_others_are_served(home: Home):
+def test_damaged_compressed_file_is_reported_and_the_others_are_served(home: Home):
     home.put(chat("one"))
     path = home.put(b"no zstd at all", 2, form=".jsonl.zst")
 
@@ -932,7 +928,7 @@ def test_a_damaged_compressed_file_is_told_and_the_others_are_served(home: Home)
         assert findings(house)["unreadable_source"].path == str(path)
 
 
-def test_a_part_of_an_id_is_answered_as_the_whole_id_where_its_file_cannot_be_read(
+def test_id_prefix_gets_the_answer_of_the_whole_id_for_an_unreadable_file(
     home: Home,
 ):
     home.put(compressed(chat("x" * 50_000))[:-10], form=".jsonl.zst")
@@ -950,7 +946,7 @@ def test_a_part_of_an_id_is_answered_as_the_whole_id_where_its_file_cannot_be_re
     assert refused.facts["candidates"] == [thread(1), thread(2)]
 
 
-def test_the_plain_form_of_a_file_goes_before_the_compressed_one(home: Home):
+def test_plain_form_of_a_file_precedes_the_compressed_one(home: Home):
     packed = home.put(compressed(chat("packed")), form=".jsonl.zst")
     assert titles(home) == ["packed"]
 
@@ -974,7 +970,7 @@ def test_the_plain_form_of_a_file_goes_before_the_compressed_one(home: Home):
         assert now(plain) == ["packed again"]
 
 
-def test_a_folder_whose_name_is_no_text_is_left_out(home: Home):
+def test_folder_with_an_undecodable_name_is_left_out(home: Home):
     home.put(chat("one"))
     strange = os.fsencode(home.root / "sessions") + b"/\xff\xfe"
     try:
@@ -988,7 +984,7 @@ def test_a_folder_whose_name_is_no_text_is_left_out(home: Home):
         assert shown_titles(house) == ["one"]
 
 
-def test_a_defect_about_one_file_does_not_take_the_others_with_it(
+def test_internal_error_in_one_file_does_not_affect_the_others(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ):
     from codex_checkpoints.service.reading import session_index
@@ -1012,7 +1008,7 @@ def test_a_defect_about_one_file_does_not_take_the_others_with_it(
 # --- diagnosis -----------------------------------------------------------------------------------
 
 
-def test_a_whole_home_has_nothing_to_report(home: Home):
+def test_healthy_home_has_nothing_to_report(home: Home):
     home.put(chat("one"))
 
     with home.house() as house:
@@ -1024,7 +1020,7 @@ def test_a_whole_home_has_nothing_to_report(home: Home):
 
 
 @pytest.mark.parametrize("state", ["state", "none/codex-checkpoints"])
-def test_a_home_without_sessions_or_no_home_at_all_is_told(home: Home, tmp_path: Path, state: str):
+def test_home_without_sessions_or_missing_home_is_reported(home: Home, tmp_path: Path, state: str):
     with home.house() as house:
         assert list(findings(house)) == ["sessions_folder_missing"]
     missing = assembly.assemble(Places(str(tmp_path / "none"), str(tmp_path / state)))
@@ -1034,7 +1030,7 @@ def test_a_home_without_sessions_or_no_home_at_all_is_told(home: Home, tmp_path:
     assert not (tmp_path / "none").exists()
 
 
-def test_what_gave_nothing_is_counted_by_reason(home: Home):
+def test_unused_lines_are_counted_by_reason(home: Home):
     strange = (
         raw(b"not json\n"),
         raw(b"[]\n"),
@@ -1095,7 +1091,7 @@ def grow(home: Home, *steps: Any, number: int = 1) -> Path:  # noqa: ANN401 - st
     return go_on(home.path(number), thread(number), *steps)
 
 
-def test_a_follower_brings_checkpoints_up_to_date_and_keeps_them_so(home: Home, followed: Followed):
+def test_watcher_updates_checkpoints_and_keeps_them_current(home: Home, followed: Followed):
     assert followed.begun == Changed((thread(1),), "rollout")
     assert home.stored()["task"]["text"] == "one"
     assert followed.told() == []
@@ -1107,9 +1103,7 @@ def test_a_follower_brings_checkpoints_up_to_date_and_keeps_them_so(home: Home, 
     assert followed.told(path) == []
 
 
-def test_a_file_that_is_cut_back_replaced_or_rewritten_in_place_is_read_anew(
-    home: Home, followed: Followed
-):
+def test_truncated_replaced_or_rewritten_file_is_read_again(home: Home, followed: Followed):
     data, before = home.path().read_bytes(), home.stored()
     followed.told(grow(home, turn(user("two"), name="b")))
     os.truncate(home.path(), len(data))
@@ -1128,7 +1122,7 @@ def test_a_file_that_is_cut_back_replaced_or_rewritten_in_place_is_read_anew(
     assert (home.stored()["task"]["text"], home.stored()["artifacts"]) == ("another", {})
 
 
-def test_a_session_that_is_archived_or_gone_is_told(home: Home, followed: Followed):
+def test_archived_or_deleted_session_is_reported(home: Home, followed: Followed):
     archived = home.path(archived=True)
     archived.parent.mkdir()
     home.path().rename(archived)
@@ -1145,9 +1139,7 @@ def test_a_session_that_is_archived_or_gone_is_told(home: Home, followed: Follow
     assert followed.house.sessions.summaries.page(ThreadQuery(archived=True)).items == ()
 
 
-def test_a_file_that_was_observed_is_hashed_anew_when_it_changes(
-    home: Home, followed: Followed, shop: Path
-):
+def test_observed_file_is_hashed_again_when_it_changes(home: Home, followed: Followed, shop: Path):
     def now() -> str | None:
         return home.stored()["artifacts"]["a.py"].get("hash")
 
@@ -1164,7 +1156,7 @@ def test_a_file_that_was_observed_is_hashed_anew_when_it_changes(
     assert now() == first
 
 
-def test_a_file_that_nobody_observed_or_that_has_the_same_content_is_no_news(
+def test_unobserved_file_or_equal_content_is_not_a_change(
     home: Home, followed: Followed, shop: Path
 ):
     before = home.checkpoint().stat()
@@ -1176,7 +1168,7 @@ def test_a_file_that_nobody_observed_or_that_has_the_same_content_is_no_news(
     assert home.checkpoint().stat().st_ino == before.st_ino
 
 
-def test_a_checkpoint_that_somebody_deleted_or_spoilt_is_made_again(home: Home, followed: Followed):
+def test_deleted_or_damaged_checkpoint_is_rebuilt(home: Home, followed: Followed):
     good = home.checkpoint().read_bytes()
     other = good.replace(b'"schemaVersion":1', b'"schemaVersion":2')
 
@@ -1189,7 +1181,7 @@ def test_a_checkpoint_that_somebody_deleted_or_spoilt_is_made_again(home: Home, 
 
 
 @pytest.mark.parametrize("another_process", [True, False])
-def test_a_checkpoint_that_somebody_else_stored_first_is_news_all_the_same(
+def test_checkpoint_stored_first_by_another_process_is_still_a_change(
     home: Home, followed: Followed, shop: Path, another_process: bool
 ):
     (shop / "a.py").write_text("v2")
@@ -1200,7 +1192,7 @@ def test_a_checkpoint_that_somebody_else_stored_first_is_news_all_the_same(
     assert followed.told(shop / "a.py") == WORKSPACE
 
 
-def test_a_session_that_a_list_noticed_first_is_kept_all_the_same(home: Home, followed: Followed):
+def test_session_noticed_first_by_a_list_is_still_stored(home: Home, followed: Followed):
     path = grow(home, turn(user("two"), name="b"))
     followed.house.sessions.refresh()  # as the request for a list does
     assert home.stored()["task"]["text"] == "one"
@@ -1210,7 +1202,7 @@ def test_a_session_that_a_list_noticed_first_is_kept_all_the_same(home: Home, fo
     assert followed.follower.reconcile() == []
 
 
-def test_a_change_is_news_where_nothing_can_be_stored(
+def test_change_is_reported_even_if_nothing_can_be_stored(
     followed: Followed, shop: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(os, "fsync", full)
@@ -1220,7 +1212,7 @@ def test_a_change_is_news_where_nothing_can_be_stored(
     assert followed.told(shop / "a.py") == []
 
 
-def test_many_marks_are_one_look_and_a_defect_about_one_session_ends_nothing_of_others(
+def test_many_marks_are_one_check_and_an_error_in_one_session_ends_no_other(
     home: Home, followed: Followed, monkeypatch: pytest.MonkeyPatch
 ):
     looked: list[str] = []
@@ -1242,7 +1234,7 @@ def test_many_marks_are_one_look_and_a_defect_about_one_session_ends_nothing_of_
     assert home.stored(2)["task"]["text"] == "two"
 
 
-def test_a_look_without_an_event_takes_what_a_person_looks_at_and_others_in_turn(
+def test_check_without_an_event_takes_visible_files_and_others_in_turn(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ):
     everybody = {thread(number) for number in range(1, 17)}
@@ -1268,9 +1260,7 @@ def test_a_look_without_an_event_takes_what_a_person_looks_at_and_others_in_turn
     assert set().union(*looks) == everybody
 
 
-def test_a_file_that_cannot_be_read_for_a_while_is_told_once_each_way(
-    home: Home, followed: Followed
-):
+def test_temporarily_unreadable_file_is_reported_once_each_way(home: Home, followed: Followed):
     packed = home.put(b"damaged", 2, form=".jsonl.zst")
     assert followed.told(packed) == [Changed((thread(2),), "rollout")]
     assert followed.told(packed) == []
@@ -1326,7 +1316,7 @@ def test_marks_may_come_from_any_thread(home: Home, followed: Followed):
 # --- following, with the real watcher and real processes -----------------------------------------
 
 
-def test_the_session_folder_may_come_later_vanish_and_come_back(home: Home):
+def test_session_folder_may_appear_later_vanish_and_return(home: Home):
     with following(home):
         home.put(chat("one"))
         assert eventually(home.stored)["task"]["text"] == "one"
@@ -1340,7 +1330,7 @@ def test_the_session_folder_may_come_later_vanish_and_come_back(home: Home):
         eventually(home.stored, lambda it: it and it["task"]["text"] == "one, again")
 
 
-def test_two_followers_at_once_keep_one_whole_checkpoint(home: Home, shop: Path):
+def test_two_concurrent_watchers_keep_one_whole_checkpoint(home: Home, shop: Path):
     (shop / "a.py").write_text("0")
     first = turn(user("one"), patch(add="a.py"))
     home.put(rollout(session(thread=thread(1), cwd=str(shop)), first))
@@ -1364,7 +1354,7 @@ def test_two_followers_at_once_keep_one_whole_checkpoint(home: Home, shop: Path)
 # --- what must not matter ------------------------------------------------------------------------
 
 
-def test_everything_that_may_be_deleted_comes_back_with_the_same_bytes(home: Home, shop: Path):
+def test_deleted_derived_files_are_rebuilt_with_the_same_bytes(home: Home, shop: Path):
     (shop / "a.py").write_text("v1")
     for number in range(1, 4):
         summary = f"{SUMMARY_OF_CODEX} it"
@@ -1385,7 +1375,7 @@ def test_everything_that_may_be_deleted_comes_back_with_the_same_bytes(home: Hom
     assert stored() == first
 
 
-def test_nothing_of_one_session_is_in_another(home: Home):
+def test_no_session_contains_data_of_another(home: Home):
     home.put(rollout(session(thread=thread(1)), turn(user("alpha"), patch(add="alpha.py"))))
     home.put(rollout(session(thread=thread(2)), turn(user("beta"), patch(add="beta.py"))), 2)
     home.remember([fact("alpha.fact", seq=3)])
