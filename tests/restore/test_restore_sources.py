@@ -277,7 +277,7 @@ def test_branch_without_its_state_folder_reads_task_and_plan_from_its_file(home:
     assert shown["plan"]["done"] == {"s2": False}
 
 
-def test_compacted_session_without_its_state_folder_reads_task_and_plan_from_its_file(
+def test_compacted_session_without_its_state_folder_reads_its_task_and_plan(
     home: Home,
 ):
     work = turn(user("Fix the login"), plan(("read", True), ("fix (now)", False)))

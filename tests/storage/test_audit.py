@@ -17,7 +17,7 @@ def numbers(folder: Path) -> list[object]:
     return [event["n"] for event in Audit(str(folder)).events() if isinstance(event, dict)]
 
 
-def test_an_event_is_a_line_with_nothing_added(tmp_path: Path):
+def test_event_is_written_as_one_plain_line(tmp_path: Path):
     add(tmp_path, 1, 2)
 
     assert (tmp_path / "audit.jsonl").read_bytes() == b'{"n":1}\n{"n":2}\n'
@@ -37,7 +37,7 @@ def test_lines_and_head_of_earlier_builds_stay_and_are_read(tmp_path: Path):
     assert (tmp_path / "audit.head").read_bytes() == head
 
 
-def test_a_torn_line_is_ended_before_the_next_event_and_skipped(tmp_path: Path):
+def test_torn_line_is_ended_before_the_next_event_and_skipped(tmp_path: Path):
     (tmp_path / "audit.jsonl").write_bytes(b'{"n":1}\n{"torn')
 
     add(tmp_path, 2)
@@ -45,7 +45,7 @@ def test_a_torn_line_is_ended_before_the_next_event_and_skipped(tmp_path: Path):
     assert numbers(tmp_path) == [1, 2]
 
 
-def test_processes_that_append_at_once_lose_no_event(tmp_path: Path):
+def test_concurrent_appends_lose_no_event(tmp_path: Path):
     with ProcessPoolExecutor(3) as pool:
         list(pool.map(add, [tmp_path] * 3, *[range(at, at + 3) for at in (0, 3, 6, 9)]))
 
@@ -53,6 +53,6 @@ def test_processes_that_append_at_once_lose_no_event(tmp_path: Path):
     assert sorted(json.loads(line)["n"] for line in lines) == list(range(12))
 
 
-def test_a_folder_without_an_audit_has_no_events(tmp_path: Path):
+def test_folder_without_an_audit_has_no_events(tmp_path: Path):
     assert numbers(tmp_path) == []
     assert os.listdir(tmp_path) == []

@@ -76,7 +76,7 @@ def unchanged(shop: Shop, number: int, work: Callable[[], object], error: type[S
 # --- making and continuing -----------------------------------------------------------------------
 
 
-def test_a_new_thread_begins_with_its_head_and_holds_its_items_in_order(shop: Shop, mode: str):
+def test_new_thread_begins_with_its_head_and_holds_its_items_in_order(shop: Shop, mode: str):
     rollout = shop.store.create_thread(new(1, mode, said("one"), said("two")), AT)
 
     store = shop.reopened()
@@ -87,7 +87,7 @@ def test_a_new_thread_begins_with_its_head_and_holds_its_items_in_order(shop: Sh
     assert store.rollouts()[rollout.path] == rollout
 
 
-def test_a_line_has_the_keys_of_codex_in_its_order(shop: Shop):
+def test_line_has_codexs_keys_in_its_order(shop: Shop):
     item = HistoryItem(
         "response_item", {"type": "message"}, "2026-01-02T03:04:05.678Z", {"metadata": 1}
     )
@@ -105,7 +105,7 @@ def test_a_line_has_the_keys_of_codex_in_its_order(shop: Shop):
     assert orjson.loads(lines(shop.store)[1])["timestamp"] == "2026-11-21T12:00:00.123Z"
 
 
-def test_a_thread_on_a_base_counts_on_behind_it(shop: Shop):
+def test_thread_with_a_base_continues_its_ordinals(shop: Shop):
     base = {"thread_id": thread(1), "end_ordinal_exclusive": 31, "end_byte_offset": 9}
     shop.put(thread(1), b"")
     shop.store.create_thread(new(2, "paginated", said("own"), history_base=base), AT)
@@ -120,7 +120,7 @@ STRANGE = (
 )
 
 
-def test_a_copied_line_is_the_same_to_the_byte(shop: Shop):
+def test_copied_line_is_equal_to_the_byte(shop: Shop):
     shop.store.create_thread(new(1, "paginated", Copied(STRANGE), said("next")), AT)
 
     later = STRANGE.replace(b'":1 ', b'":3 ')
@@ -140,7 +140,7 @@ def test_a_copied_line_is_the_same_to_the_byte(shop: Shop):
         {"history_mode": None},
     ],
 )
-def test_a_thread_that_codex_would_refuse_is_not_made(shop: Shop, head: dict[str, object]):
+def test_thread_that_codex_would_refuse_is_not_made(shop: Shop, head: dict[str, object]):
     with pytest.raises(Unsupported):
         shop.store.create_thread(NewThread(meta(1) | head), AT)
 
@@ -157,7 +157,7 @@ NO_LINES = {
 
 
 @pytest.mark.parametrize("what", NO_LINES)
-def test_what_would_be_no_line_of_a_history_is_not_written(shop: Shop, mode: str, what: str):
+def test_item_outside_the_history_format_is_not_written(shop: Shop, mode: str, what: str):
     with pytest.raises(Unsupported):
         shop.store.create_thread(new(1, mode, said("x"), NO_LINES[what]), AT)
     assert shop.store.rollouts() == {}
@@ -179,7 +179,7 @@ HEADS = {
 
 
 @pytest.mark.parametrize("what", HEADS)
-def test_a_second_head_is_not_appended(shop: Shop, mode: str, what: str):
+def test_second_head_is_not_appended(shop: Shop, mode: str, what: str):
     shop.store.create_thread(new(1, mode), AT)
 
     unchanged(
@@ -190,13 +190,13 @@ def test_a_second_head_is_not_appended(shop: Shop, mode: str, what: str):
     )
 
 
-def test_a_thread_is_made_once(shop: Shop, mode: str):
+def test_thread_is_made_once(shop: Shop, mode: str):
     shop.store.create_thread(new(1, mode, said("one")), AT)
 
     unchanged(shop, 1, lambda: shop.store.create_thread(new(1, mode, said("two")), AT), Conflict)
 
 
-def test_what_is_appended_comes_behind_what_is_there(shop: Shop, mode: str):
+def test_appended_lines_follow_the_existing_ones(shop: Shop, mode: str):
     first = shop.store.create_thread(new(1, mode, said("one")), AT)
     before = lines(shop.store)
 
@@ -212,7 +212,7 @@ def test_what_is_appended_comes_behind_what_is_there(shop: Shop, mode: str):
     assert shop.store.look([done.rollout.path])[done.rollout.path] == done.rollout
 
 
-def test_a_torn_last_line_stays_and_what_comes_stands_alone(shop: Shop, mode: str):
+def test_torn_last_line_stays_and_the_next_is_separate(shop: Shop, mode: str):
     shop.store.create_thread(new(1, mode, said("one"), said("two")), AT)
     whole = b"".join(line + b"\n" for line in lines(shop.store))
     shop.put(thread(1), whole[:-9])
@@ -226,7 +226,7 @@ def test_a_torn_last_line_stays_and_what_comes_stands_alone(shop: Shop, mode: st
     assert last.get("ordinal") == (2 if mode == "paginated" else None)
 
 
-def test_an_append_infers_nothing_from_what_it_writes(shop: Shop, mode: str):
+def test_append_infers_no_metadata(shop: Shop, mode: str):
     rollout = shop.store.create_thread(new(1, mode), AT)
     shop.store.update_thread_metadata([(thread(1), Patch(row=told(rollout, task="as it was")))])
     before = shop.store.read_thread(thread(1))
@@ -248,7 +248,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_history_that_codex_would_not_resume_is_not_appended_to(shop: Shop, damage: str):
+def test_history_that_codex_would_not_resume_is_not_appended_to(shop: Shop, damage: str):
     shop.store.create_thread(new(1, "paginated", said("one")), AT)
     data = DAMAGE[damage](b"".join(line + b"\n" for line in lines(shop.store)))
     rollout = shop.put(thread(1), data)
@@ -260,7 +260,7 @@ def test_a_history_that_codex_would_not_resume_is_not_appended_to(shop: Shop, da
     assert bytes_between(shop.store.reader, rollout.path, 0, None) == data
 
 
-def test_whether_a_thread_could_be_appended_to_is_told_without_a_change(shop: Shop, mode: str):
+def test_append_can_be_checked_without_a_change(shop: Shop, mode: str):
     shop.store.create_thread(new(1, mode, said("one")), AT)
     shop.store.create_thread(new(2, mode), AT)
     shop.store.archive_thread(thread(2))
@@ -274,7 +274,7 @@ def test_whether_a_thread_could_be_appended_to_is_told_without_a_change(shop: Sh
         shop.store.check_append(thread(9))
 
 
-def test_a_thread_that_has_gone_on_is_not_appended_to(shop: Shop, mode: str):
+def test_thread_that_grew_meanwhile_is_not_appended_to(shop: Shop, mode: str):
     seen = shop.store.create_thread(new(1, mode), AT)
     shop.store.append_items(thread(1), [said("meanwhile")], AT)
 
@@ -284,7 +284,7 @@ def test_a_thread_that_has_gone_on_is_not_appended_to(shop: Shop, mode: str):
 
 
 @pytest.mark.parametrize("line", [b'{"a":\n1}', b"\xff", STRANGE.replace(b'":1 ', b'":7 ')])
-def test_a_copied_line_that_does_not_fit_there_is_not_appended(shop: Shop, line: bytes):
+def test_copied_line_that_does_not_fit_is_not_appended(shop: Shop, line: bytes):
     shop.store.create_thread(new(1), AT)
 
     unchanged(
@@ -298,7 +298,7 @@ def test_a_copied_line_that_does_not_fit_there_is_not_appended(shop: Shop, line:
 # --- reading -------------------------------------------------------------------------------------
 
 
-def test_a_reader_goes_on_from_where_it_stood_and_notices_another_content(shop: Shop, mode: str):
+def test_reader_continues_from_its_offset_and_notices_other_content(shop: Shop, mode: str):
     rollout = shop.store.create_thread(new(1, mode), AT)
     reader = shop.store.reader
     path = rollout.path
@@ -322,7 +322,7 @@ def test_a_reader_goes_on_from_where_it_stood_and_notices_another_content(shop: 
     assert reader.follow(path, first.mark, len) is None
 
 
-def test_a_rollout_that_is_not_there_cannot_be_read(shop: Shop):
+def test_missing_rollout_cannot_be_read(shop: Shop):
     path = shop.store.create_thread(new(1), AT).path.replace(thread(1), thread(2))
     reader = shop.store.reader
     for ask in (
@@ -336,7 +336,7 @@ def test_a_rollout_that_is_not_there_cannot_be_read(shop: Shop):
             ask()
 
 
-def test_every_way_to_look_sees_the_same_rollouts(shop: Shop):
+def test_every_lookup_sees_the_same_rollouts(shop: Shop):
     made = [shop.store.create_thread(new(number), AT) for number in (1, 2, 3)]
     found = shop.store.rollouts()
 
@@ -350,7 +350,7 @@ def test_every_way_to_look_sees_the_same_rollouts(shop: Shop):
     assert shop.store.look([missing])[missing] is None
 
 
-def test_what_is_no_thread_is_not_found(shop: Shop):
+def test_unknown_thread_is_not_found(shop: Shop):
     for ask in (
         lambda: shop.store.read_thread(thread(9)),
         lambda: shop.store.append_items(thread(9), [said("x")], AT),
@@ -367,7 +367,7 @@ def test_what_is_no_thread_is_not_found(shop: Shop):
 # --- metadata ------------------------------------------------------------------------------------
 
 
-def test_a_name_is_set_left_alone_and_taken_back(shop: Shop, mode: str):
+def test_name_is_set_left_unchanged_and_cleared(shop: Shop, mode: str):
     shop.store.create_thread(new(1, mode), AT)
     shop.store.create_thread(new(2, mode), AT)
 
@@ -387,7 +387,7 @@ def test_a_name_is_set_left_alone_and_taken_back(shop: Shop, mode: str):
     assert shop.store.read_thread(thread(2)).name is None
 
 
-def test_what_is_told_of_a_rollout_is_set_left_alone_and_forgotten(shop: Shop):
+def test_rollout_metadata_is_set_left_unchanged_and_forgotten(shop: Shop):
     rollout = shop.store.create_thread(new(1), AT)
     row = told(rollout, task="ü", context_tokens=2**40)
 
@@ -403,7 +403,7 @@ def test_what_is_told_of_a_rollout_is_set_left_alone_and_forgotten(shop: Shop):
     assert shop.store.read_thread(thread(1)).name == "named"
 
 
-def test_a_name_given_to_no_thread_changes_nothing_else(shop: Shop):
+def test_name_of_an_unknown_thread_changes_nothing_else(shop: Shop):
     shop.store.create_thread(new(1), AT)
     both = [(thread(1), Patch(name="x")), (thread(9), Patch(name="y"))]
 
@@ -413,7 +413,7 @@ def test_a_name_given_to_no_thread_changes_nothing_else(shop: Shop):
     assert shop.reopened().read_thread(thread(1)).name is None
 
 
-def test_a_name_in_the_patch_goes_before_one_in_the_history(shop: Shop):
+def test_name_in_the_patch_overrides_the_history(shop: Shop):
     row = told(shop.store.create_thread(new(1), AT), recorded_name="of old")
     shop.store.update_thread_metadata([(thread(1), Patch(row=row))])
     assert shop.store.read_thread(thread(1)).name == "of old"
@@ -424,7 +424,7 @@ def test_a_name_in_the_patch_goes_before_one_in_the_history(shop: Shop):
     assert shop.reopened().name_of(row) is None
 
 
-def test_what_a_reader_wants_to_find_again_is_there_until_it_is_forgotten(shop: Shop):
+def test_remembered_state_is_there_until_it_is_forgotten(shop: Shop):
     rollout = shop.store.create_thread(new(1), AT)
     shop.store.update_thread_metadata([(thread(1), Patch(row=told(rollout)))])
     assert shop.store.recall(rollout.path, "one") is None
@@ -439,7 +439,7 @@ def test_what_a_reader_wants_to_find_again_is_there_until_it_is_forgotten(shop: 
     assert shop.store.recall(rollout.path, "other") is None
 
 
-def test_what_was_remembered_of_one_rollout_can_be_forgotten(shop: Shop):
+def test_state_of_one_rollout_can_be_forgotten(shop: Shop):
     rollout, other = (shop.store.create_thread(new(number), AT) for number in (1, 2))
     for each in (rollout, other):
         shop.store.remember(each.path, "one", 1)
@@ -463,7 +463,7 @@ def stock(shop: Shop, **each: dict[str, object]) -> None:
         shop.store.update_thread_metadata([(thread(number), Patch(row=row))])
 
 
-def test_the_newest_comes_first_and_equals_by_their_ids(shop: Shop):
+def test_newest_comes_first_and_ties_are_sorted_by_id(shop: Shop):
     stock(shop, a={}, b={"updated_at": "2026-12-01"}, c={}, d={"updated_at": "2026-12-01"}, e={})
 
     assert titles(shop.store) == ["b", "d", "e", "c", "a"]
@@ -502,7 +502,7 @@ def test_the_newest_comes_first_and_equals_by_their_ids(shop: Shop):
         (ThreadQuery(limit=0), ""),
     ],
 )
-def test_a_list_holds_what_fits(shop: Shop, query: ThreadQuery, expected: str):
+def test_list_is_filtered(shop: Shop, query: ThreadQuery, expected: str):
     words = "first words in der Straße, σίσυφος, 日本語"
     stock(
         shop,
@@ -518,7 +518,7 @@ def test_a_list_holds_what_fits(shop: Shop, query: ThreadQuery, expected: str):
     assert titles(shop.store, query) == expected.split()
 
 
-def test_archived_threads_have_a_list_of_their_own(shop: Shop):
+def test_archived_threads_have_their_own_list(shop: Shop):
     stock(shop, a={}, b={})
     moved = shop.store.archive_thread(thread(1))
     gone = [path for path in shop.store.rows() if path != moved.path and thread(1) in path]
@@ -533,7 +533,7 @@ def test_archived_threads_have_a_list_of_their_own(shop: Shop):
     assert titles(shop.store, ThreadQuery(archived=True)) == ["a"]
 
 
-def test_the_newest_readable_rollout_of_a_thread_is_its_current_one(shop: Shop):
+def test_newest_readable_rollout_of_a_thread_is_the_current_one(shop: Shop):
     first = shop.put(thread(1), b"{}\n")
     second = shop.put(thread(1), b"{}\n", thread(5))
     third = shop.put(thread(1), b"{}\n", thread(6))
@@ -545,7 +545,7 @@ def test_the_newest_readable_rollout_of_a_thread_is_its_current_one(shop: Shop):
     assert shop.store.read_thread(thread(1)).row == rows[1]
 
 
-def test_a_thread_is_live_while_another_process_has_it_loaded(shop: Shop):
+def test_thread_is_live_while_another_process_has_it_loaded(shop: Shop):
     stock(shop, a={}, b={})
     with shop.live(thread(2)):
         assert shop.store.live_threads() == {thread(2)}
@@ -560,7 +560,7 @@ def test_a_thread_is_live_while_another_process_has_it_loaded(shop: Shop):
 @pytest.mark.parametrize(
     "cursor", ["", "x", "é", base64.urlsafe_b64encode(b"[1,2]").decode(), "AAAA", "["]
 )
-def test_a_cursor_from_elsewhere_is_refused(shop: Shop, cursor: str):
+def test_foreign_cursor_is_refused(shop: Shop, cursor: str):
     stock(shop, a={})
 
     with pytest.raises(BadQuery) as error:
@@ -568,7 +568,7 @@ def test_a_cursor_from_elsewhere_is_refused(shop: Shop, cursor: str):
     assert error.value.field == "cursor"
 
 
-def test_a_limit_below_its_least_is_refused(shop: Shop):
+def test_limit_below_the_minimum_is_refused(shop: Shop):
     stock(shop, a={})
 
     with pytest.raises(BadQuery) as error:
@@ -584,7 +584,7 @@ def test_a_limit_below_its_least_is_refused(shop: Shop):
         st.tuples(st.integers(0, 11), st.sampled_from(("go", "come", "renew"))), max_size=8
     ),
 )
-def test_pages_hold_each_thread_once_while_others_come_and_go(
+def test_pages_hold_each_thread_once_despite_concurrent_changes(
     stamps: list[str], size: int, changes: list[tuple[int, str]]
 ):
     with memory(Path()) as shop:
@@ -626,7 +626,7 @@ def _change(shop: Shop, change: tuple[int, str] | None) -> set[str]:
 # --- lifecycle -----------------------------------------------------------------------------------
 
 
-def test_a_thread_is_archived_and_taken_back(shop: Shop, mode: str):
+def test_thread_is_archived_and_unarchived(shop: Shop, mode: str):
     shop.store.create_thread(new(1, mode, said("one")), AT)
     shop.put(thread(1), b"{}\n", thread(5))
     before = shop.store.places()
@@ -640,7 +640,7 @@ def test_a_thread_is_archived_and_taken_back(shop: Shop, mode: str):
     unchanged(shop, 1, lambda: shop.store.unarchive_thread(thread(1)), Conflict)
 
 
-def test_a_thread_of_ours_is_deleted_for_good(shop: Shop, mode: str):
+def test_our_thread_is_deleted_permanently(shop: Shop, mode: str):
     rollout = shop.store.create_thread(new(1, mode), AT)
     shop.store.update_thread_metadata([(thread(1), Patch(row=told(rollout)))])
     shop.store.create_thread(new(2, mode), AT)
@@ -662,7 +662,7 @@ def test_a_thread_of_ours_is_deleted_for_good(shop: Shop, mode: str):
         {"parent_thread_id": thread(1)},
     ],
 )
-def test_a_thread_that_another_refers_to_is_not_deleted(shop: Shop, other: dict[str, object]):
+def test_thread_that_another_refers_to_is_not_deleted(shop: Shop, other: dict[str, object]):
     shop.store.create_thread(new(1), AT)
     shop.store.create_thread(new(2, "paginated", **other), AT)
 
@@ -671,7 +671,7 @@ def test_a_thread_that_another_refers_to_is_not_deleted(shop: Shop, other: dict[
     shop.store.delete_thread(thread(1))
 
 
-def test_a_thread_of_codex_or_with_a_later_rollout_is_not_deleted(shop: Shop, mode: str):
+def test_codexs_thread_or_one_with_a_later_rollout_is_not_deleted(shop: Shop, mode: str):
     shop.store.create_thread(new(1, mode, originator="codex_cli_rs"), AT)
     shop.store.create_thread(new(2, mode), AT)
     shop.put(thread(2), lines(shop.store, 2)[0] + b"\n", thread(5))
@@ -680,7 +680,7 @@ def test_a_thread_of_codex_or_with_a_later_rollout_is_not_deleted(shop: Shop, mo
         unchanged(shop, number, lambda n=number: shop.store.delete_thread(thread(n)), Conflict)
 
 
-def test_a_thread_that_another_process_has_loaded_is_left_as_it_is(shop: Shop, mode: str):
+def test_thread_loaded_by_another_process_is_left_unchanged(shop: Shop, mode: str):
     shop.store.create_thread(new(1, mode), AT)
     shop.store.create_thread(new(2, mode), AT)
     shop.store.archive_thread(thread(2))
@@ -702,7 +702,7 @@ def test_a_thread_that_another_process_has_loaded_is_left_as_it_is(shop: Shop, m
 # --- surroundings --------------------------------------------------------------------------------
 
 
-def test_a_path_that_is_none_of_the_stores_is_told_apart(shop: Shop, tmp_path: Path):
+def test_path_outside_the_store_is_distinguished(shop: Shop, tmp_path: Path):
     foreign = str(tmp_path / "project" / "file.py")
 
     touched = shop.store.touched([foreign])
@@ -711,7 +711,7 @@ def test_a_path_that_is_none_of_the_stores_is_told_apart(shop: Shop, tmp_path: P
     assert (touched.rollouts, touched.everything, touched.lives) == (frozenset(), False, False)
 
 
-def test_a_change_in_a_watched_folder_leads_to_the_rollout(shop: Shop):
+def test_change_in_a_watched_folder_leads_to_the_rollout(shop: Shop):
     rollout = shop.store.create_thread(new(1), AT)
     if not shop.store.watched:
         pytest.skip("nothing to watch")
@@ -720,7 +720,7 @@ def test_a_change_in_a_watched_folder_leads_to_the_rollout(shop: Shop):
     assert shop.store.touched([rollout.path]).rollouts == {rollout.path}
 
 
-def test_a_whole_store_has_no_faults(shop: Shop):
+def test_healthy_store_has_no_faults(shop: Shop):
     shop.store.create_thread(new(1), AT)
     shop.store.rollouts()
 

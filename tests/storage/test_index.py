@@ -63,7 +63,7 @@ EXPECTED = [f"task {number}" for number in range(1, 6)]
 # --- rows ----------------------------------------------------------------------------------------
 
 
-def test_a_row_comes_back_as_it_was_put(tmp_path: Path) -> None:
+def test_row_round_trips(tmp_path: Path) -> None:
     path = str(tmp_path / "deep" / "index.sqlite")
     full = row(
         1, archived=True, compressed=True, cwd="/ü", task="日本", context_tokens=2**53 - 1, seq=-1
@@ -76,7 +76,7 @@ def test_a_row_comes_back_as_it_was_put(tmp_path: Path) -> None:
         assert index.fallback is None
 
 
-def test_a_row_put_again_replaces_the_old_one_and_one_removed_is_gone_with_its_state(
+def test_row_replaces_an_earlier_one_and_is_removed_with_its_state(
     tmp_path: Path,
 ) -> None:
     with contextlib.closing(Index(str(tmp_path / "index.sqlite"))) as index:
@@ -91,7 +91,7 @@ def test_a_row_put_again_replaces_the_old_one_and_one_removed_is_gone_with_its_s
         assert index.state("/s/2", "checkpoint") == {"place": 2}
 
 
-def test_only_the_owner_may_look_into_the_folder(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_folder(tmp_path: Path) -> None:
     Index(str(tmp_path / "state" / "index.sqlite")).close()
 
     assert (tmp_path / "state").stat().st_mode & 0o077 == 0
@@ -100,7 +100,7 @@ def test_only_the_owner_may_look_into_the_folder(tmp_path: Path) -> None:
 # --- what can be wrong with the file -------------------------------------------------------------
 
 
-def test_a_database_that_is_damaged_inside_is_replaced(home: Home) -> None:
+def test_database_damaged_inside_is_replaced(home: Home) -> None:
     with contextlib.closing(Index(str(database(home)))) as index:
         index.put(row(number, task="x" * 300) for number in range(2000))
     data = bytearray(database(home).read_bytes())
@@ -115,7 +115,7 @@ def test_a_database_that_is_damaged_inside_is_replaced(home: Home) -> None:
 
 
 @pytest.mark.parametrize("change", [0x01, 0x80, 0xFF])
-def test_one_byte_that_is_changed_anywhere_changes_no_answer(home: Home, change: int) -> None:
+def test_one_changed_byte_anywhere_changes_no_answer(home: Home, change: int) -> None:
     """The lists, a checkpoint and `doctor` are asked for each."""
     assert tasks(home) == EXPECTED
     whole = database(home).read_bytes()
@@ -133,7 +133,7 @@ def test_one_byte_that_is_changed_anywhere_changes_no_answer(home: Home, change:
     assert damaged > len(whole) / 37 / 40
 
 
-def test_an_index_whose_schema_is_damaged_is_made_anew_and_doctor_says_so(home: Home) -> None:
+def test_index_with_a_damaged_schema_is_rebuilt_and_doctor_says_so(home: Home) -> None:
     assert tasks(home) == EXPECTED
     data = database(home).read_bytes()
     place = data.index(b"CREATE TABLE rollouts")
@@ -155,7 +155,7 @@ def test_an_index_whose_schema_is_damaged_is_made_anew_and_doctor_says_so(home: 
 @pytest.mark.parametrize(
     "lock", ["BEGIN IMMEDIATE", "PRAGMA locking_mode = EXCLUSIVE; PRAGMA user_version = 1"]
 )
-def test_an_index_that_stays_locked_costs_one_short_wait(home: Home, lock: str) -> None:
+def test_locked_index_costs_one_short_wait(home: Home, lock: str) -> None:
     assert tasks(home) == EXPECTED
     home.put(chat("task 6", 6), 6)
     with contextlib.closing(sqlite3.connect(database(home), isolation_level=None)) as other:
@@ -170,7 +170,7 @@ def test_an_index_that_stays_locked_costs_one_short_wait(home: Home, lock: str) 
             assert "locked" in (without_index(house) or "")
 
 
-def test_an_index_that_is_a_link_is_not_followed(home: Home, tmp_path: Path) -> None:
+def test_index_that_is_a_link_is_not_followed(home: Home, tmp_path: Path) -> None:
     another = tmp_path / "another.sqlite"
     with contextlib.closing(sqlite3.connect(another)) as other:
         other.execute("CREATE TABLE theirs (one)")
@@ -185,7 +185,7 @@ def test_an_index_that_is_a_link_is_not_followed(home: Home, tmp_path: Path) -> 
     assert another.read_bytes() == before
 
 
-def test_a_row_that_is_damaged_makes_the_index_anew(home: Home) -> None:
+def test_damaged_row_makes_the_index_rebuild(home: Home) -> None:
     assert tasks(home) == EXPECTED
     with contextlib.closing(sqlite3.connect(database(home))) as other:
         other.execute("UPDATE rollouts SET row = substr(row, 9)")
@@ -207,7 +207,7 @@ def test_a_row_that_is_damaged_makes_the_index_anew(home: Home) -> None:
         "ALTER TABLE states DROP COLUMN state",
     ],
 )
-def test_what_another_version_wrote_is_made_anew(home: Home, change: str) -> None:
+def test_index_of_another_version_is_rebuilt(home: Home, change: str) -> None:
     assert tasks(home) == EXPECTED
     with contextlib.closing(sqlite3.connect(database(home))) as other:
         if change.startswith("PRAGMA"):
@@ -220,7 +220,7 @@ def test_what_another_version_wrote_is_made_anew(home: Home, change: str) -> Non
         assert [item.task for item in house.sessions.summaries.page().items] == EXPECTED
 
 
-def test_a_file_in_the_place_of_the_state_folder_is_done_without(home: Home) -> None:
+def test_file_in_place_of_the_state_folder_disables_the_index(home: Home) -> None:
     home.state.write_text("mine")
 
     assert tasks(home) == EXPECTED
@@ -228,7 +228,7 @@ def test_a_file_in_the_place_of_the_state_folder_is_done_without(home: Home) -> 
 
 
 @pytest.mark.parametrize("rights", ["file", "folder"])
-def test_an_index_that_must_not_be_written_is_done_without(home: Home, rights: str) -> None:
+def test_read_only_index_is_not_needed(home: Home, rights: str) -> None:
     try:
         before = without_rights()
     except LookupError as reason:
@@ -249,7 +249,7 @@ def test_an_index_that_must_not_be_written_is_done_without(home: Home, rights: s
     assert b"Traceback" not in done.stderr
 
 
-def test_a_full_disk_is_done_without(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_disables_the_index(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     """SQLite itself says so: a database may not grow beyond `max_page_count`."""
     connect = sqlite3.connect
 
@@ -272,7 +272,7 @@ def test_a_full_disk_is_done_without(home: Home, monkeypatch: pytest.MonkeyPatch
 # --- several at once -----------------------------------------------------------------------------
 
 
-def test_an_index_that_another_process_is_just_making_is_waited_for(tmp_path: Path) -> None:
+def test_index_under_construction_by_another_process_is_awaited(tmp_path: Path) -> None:
     path = tmp_path / "index.sqlite"
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     with contextlib.closing(other):
@@ -286,7 +286,7 @@ def test_an_index_that_another_process_is_just_making_is_waited_for(tmp_path: Pa
         index.close()
 
 
-def test_processes_that_index_at_once_agree_and_leave_a_whole_index(home: Home) -> None:
+def test_concurrent_indexing_agrees_and_leaves_a_valid_index(home: Home) -> None:
     for number in range(6, 120):
         home.put(chat(f"task {number}", number), number)
 
@@ -323,7 +323,7 @@ def append(path: Path, text: str) -> int:
     return len(data)
 
 
-def test_a_large_file_that_grew_by_a_line_is_not_read_again(
+def test_large_file_that_grew_by_a_line_is_not_read_again(
     large: tuple[Home, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, path = large
@@ -343,7 +343,7 @@ def test_a_large_file_that_grew_by_a_line_is_not_read_again(
         assert house.sessions.show(thread(1)).data == shown.data
 
 
-def test_a_large_file_is_not_read_again_by_the_process_that_follows_it(
+def test_large_file_is_not_read_again_by_its_watcher(
     large: tuple[Home, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, path = large
@@ -368,7 +368,7 @@ def test_a_large_file_is_not_read_again_by_the_process_that_follows_it(
     ],
     ids=["text", "null", "empty", "half", "types"],
 )
-def test_a_saved_state_that_is_damaged_is_no_state(large: tuple[Home, Path], state: bytes) -> None:
+def test_damaged_saved_state_is_ignored(large: tuple[Home, Path], state: bytes) -> None:
     home, path = large
     with home.house() as house:
         house.sessions.show(thread(1))
@@ -385,7 +385,7 @@ def test_a_saved_state_that_is_damaged_is_no_state(large: tuple[Home, Path], sta
     assert checkpoint.seq == path.read_bytes().count(b"\n") - 1
 
 
-def test_a_saved_state_of_a_file_that_was_replaced_is_no_state(large: tuple[Home, Path]) -> None:
+def test_saved_state_of_a_replaced_file_is_ignored(large: tuple[Home, Path]) -> None:
     home, path = large
     with home.house() as house:
         house.sessions.show(thread(1))

@@ -85,7 +85,7 @@ def give(store: LocalThreadStore, text: str | None, number: int = 1) -> None:
 # --- new files -----------------------------------------------------------------------------------
 
 
-def test_a_new_thread_lies_where_codex_would_put_it(home: Home, store: LocalThreadStore):
+def test_new_thread_is_stored_where_codex_would_put_it(home: Home, store: LocalThreadStore):
     rollout = store.create_thread(new(1, "paginated", said("one")), AT)
 
     local = AT.astimezone()
@@ -102,14 +102,14 @@ def test_a_new_thread_lies_where_codex_would_put_it(home: Home, store: LocalThre
     )
 
 
-def test_what_is_no_thread_id_of_codex_makes_no_file(home: Home, store: LocalThreadStore):
+def test_invalid_thread_id_makes_no_file(home: Home, store: LocalThreadStore):
     for bad in ("../../x", 7, None):
         with pytest.raises(Unsupported):
             store.create_thread(NewThread(meta(1) | {"id": bad}), AT)
     assert not (home.root / "sessions").exists()
 
 
-def test_a_cold_thread_is_unpacked_before_it_goes_on(store: LocalThreadStore):
+def test_compressed_thread_is_decompressed_before_an_append(store: LocalThreadStore):
     if sys.version_info >= (3, 14):
         from compression import zstd
     else:
@@ -129,7 +129,7 @@ def test_a_cold_thread_is_unpacked_before_it_goes_on(store: LocalThreadStore):
     assert list(store.rollouts()) == [str(plain)]
 
 
-def test_a_thread_that_cannot_be_unpacked_stays_packed(home: Home, store: LocalThreadStore):
+def test_thread_that_cannot_be_decompressed_stays_compressed(home: Home, store: LocalThreadStore):
     packed = home.put(b"no frame", form=".jsonl.zst")
 
     with pytest.raises(UnreadableSource):
@@ -140,9 +140,7 @@ def test_a_thread_that_cannot_be_unpacked_stays_packed(home: Home, store: LocalT
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
-def test_no_session_file_is_put_where_a_link_leads(
-    home: Home, store: LocalThreadStore, tmp_path: Path
-):
+def test_no_session_file_is_put_behind_a_link(home: Home, store: LocalThreadStore, tmp_path: Path):
     archived = home.put(chat("x", 2), 2, archived=True)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -159,9 +157,7 @@ def test_no_session_file_is_put_where_a_link_leads(
     assert list(home.state.glob(".rollout*")) == []
 
 
-def test_a_thread_that_an_unreadable_one_may_build_on_is_not_deleted(
-    home: Home, store: LocalThreadStore
-):
+def test_possible_base_of_an_unreadable_thread_is_not_deleted(home: Home, store: LocalThreadStore):
     made = store.create_thread(new(1), AT)
     unreadable = home.put(b"no frame", 2, form=".jsonl.zst")
 
@@ -174,9 +170,7 @@ def test_a_thread_that_an_unreadable_one_may_build_on_is_not_deleted(
     assert not Path(made.path).exists()
 
 
-def test_the_numbers_of_a_file_system_may_be_larger_than_those_of_a_database(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-):
+def test_inode_numbers_may_exceed_database_integers(home: Home, monkeypatch: pytest.MonkeyPatch):
     """Identities have up to 128 bits, and a file may be of another century."""
     path = home.put(chat("x"))
 
@@ -197,9 +191,7 @@ def test_the_numbers_of_a_file_system_may_be_larger_than_those_of_a_database(
         assert house.sessions.catalogue.current()[thread(1)].rollout.look == look
 
 
-def test_an_archive_that_was_broken_off_is_finished_by_the_next(
-    home: Home, store: LocalThreadStore
-):
+def test_interrupted_archive_is_finished_by_the_next(home: Home, store: LocalThreadStore):
     first = home.put(chat("first", 1), 1)
     home.put(chat("first", 1), 1, segment=5)
     archived = home.root / "archived_sessions"
@@ -214,9 +206,7 @@ def test_an_archive_that_was_broken_off_is_finished_by_the_next(
 # --- names ---------------------------------------------------------------------------------------
 
 
-def test_a_name_lies_in_a_file_of_ours_line_by_line(
-    home: Home, store: LocalThreadStore, clock: Clock
-):
+def test_name_is_stored_as_a_line_of_our_file(home: Home, store: LocalThreadStore, clock: Clock):
     home.put(chat("x"))
     give(store, "first")
     clock.now += timedelta(minutes=1)
@@ -230,7 +220,7 @@ def test_a_name_lies_in_a_file_of_ours_line_by_line(
     ]
 
 
-def test_lines_of_others_and_torn_ones_are_passed_over(home: Home, store: LocalThreadStore):
+def test_lines_of_others_and_torn_ones_are_skipped(home: Home, store: LocalThreadStore):
     home.put(chat("x"))
     give(store, "kept")
     lines = (b'{"at":"later","pinned":true}', b"[]", b'{"name":7}', b"\xff", b"", b'{"at":"20')
@@ -243,7 +233,7 @@ def test_lines_of_others_and_torn_ones_are_passed_over(home: Home, store: LocalT
     assert metadata(home).read_bytes().splitlines()[-2] == b'{"at":"20'
 
 
-def test_codex_hears_of_the_name_of_a_legacy_thread_as_it_would_write_it(
+def test_codex_gets_the_name_of_a_legacy_thread_in_its_own_format(
     home: Home, store: LocalThreadStore
 ):
     codex_names(home).write_bytes(b'{"id":"other","thread_name":"theirs","updated_at":"2026')
@@ -269,7 +259,7 @@ def codex_says(home: Home, text: str, at: str) -> None:
         file.write(orjson.dumps(line) + b"\n")
 
 
-def test_a_later_line_of_codex_goes_before_our_name_and_an_earlier_one_does_not(
+def test_later_name_of_codex_overrides_ours_and_an_earlier_one_does_not(
     home: Home, store: LocalThreadStore, clock: Clock
 ):
     home.put(chat("x"))
@@ -290,7 +280,7 @@ def test_a_later_line_of_codex_goes_before_our_name_and_an_earlier_one_does_not(
 
 
 @pytest.mark.parametrize("ahead", [timedelta(microseconds=1), timedelta(days=1)])
-def test_a_name_counts_though_codex_wrote_one_by_a_clock_that_was_ahead(
+def test_new_name_counts_after_one_of_codex_with_a_clock_ahead(
     home: Home, store: LocalThreadStore, clock: Clock, ahead: timedelta
 ):
     legacy(home)
@@ -318,9 +308,7 @@ def test_older_sources_of_names_stay_readable(home: Home):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such pipes there")
-def test_a_pipe_in_the_place_of_a_list_of_names_holds_nobody_up(
-    home: Home, store: LocalThreadStore
-):
+def test_pipe_in_place_of_a_list_of_names_blocks_nobody(home: Home, store: LocalThreadStore):
     home.put(rollout(session("legacy", thread=thread(1)), user("x")))
     metadata(home).parent.mkdir(parents=True)
     os.mkfifo(metadata(home))
@@ -332,7 +320,7 @@ def test_a_pipe_in_the_place_of_a_list_of_names_holds_nobody_up(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
-def test_a_thread_in_a_folder_that_nobody_can_name_is_not_found(
+def test_thread_in_a_folder_with_an_undecodable_name_is_not_found(
     home: Home, store: LocalThreadStore
 ):
     path = home.put(chat("x"))
@@ -347,7 +335,7 @@ def test_a_thread_in_a_folder_that_nobody_can_name_is_not_found(
 @pytest.mark.parametrize(
     ("place", "other"), [(metadata, codex_names), (codex_names, metadata)], ids=["ours", "theirs"]
 )
-def test_a_name_that_cannot_be_kept_or_told_to_codex_is_not_given(
+def test_name_that_cannot_be_stored_or_sent_to_codex_is_not_set(
     home: Home,
     store: LocalThreadStore,
     place: Callable[[Home], Path],
@@ -366,7 +354,7 @@ def legacy(home: Home) -> None:
     home.put(rollout(session("legacy", thread=thread(1)), user("x")))
 
 
-def test_a_name_that_the_disk_has_no_room_to_tell_codex_of_is_said_to_be_kept(
+def test_name_without_room_in_codexs_list_is_reported_as_stored(
     home: Home, store: LocalThreadStore, monkeypatch: pytest.MonkeyPatch
 ):
     legacy(home)
@@ -463,7 +451,7 @@ def test_lists_names_and_lineage_do_not_depend_on_the_index(
 
 
 @pytest.mark.parametrize("damage", [absent, corrupt, a_folder])
-def test_an_index_may_go_at_any_moment(stocked: Home, damage: Callable[[Home], None]):
+def test_index_may_vanish_at_any_moment(stocked: Home, damage: Callable[[Home], None]):
     with stocked.house() as house:
         whole = [item.title or "" for item in house.sessions.summaries.page().items]
         damage(stocked)
@@ -478,7 +466,7 @@ def test_an_index_may_go_at_any_moment(stocked: Home, damage: Callable[[Home], N
 
 
 @pytest.mark.parametrize("made", [True, False])
-def test_names_are_given_while_the_index_is_locked(
+def test_names_are_set_while_the_index_is_locked(
     stocked: Home, monkeypatch: pytest.MonkeyPatch, *, made: bool
 ):
     from codex_checkpoints.storage import index
@@ -518,9 +506,7 @@ Operation = tuple[str, int]
         max_size=14,
     )
 )
-def test_what_the_index_says_is_what_a_scan_says(
-    operations: list[Operation], tmp_path_factory: pytest.TempPathFactory
-):
+def test_index_equals_a_scan(operations: list[Operation], tmp_path_factory: pytest.TempPathFactory):
     from codex_checkpoints.service.refusal import Refusal
 
     home = Home(tmp_path_factory.mktemp("law"))
@@ -598,7 +584,7 @@ print(count)
 """
 
 
-def test_processes_that_write_and_list_at_once_lose_nothing(home: Home, store: LocalThreadStore):
+def test_concurrent_writers_and_lists_lose_nothing(home: Home, store: LocalThreadStore):
     """Set CODEX_CHECKPOINTS_SECONDS for a longer run."""
     seconds = os.environ.get("CODEX_CHECKPOINTS_SECONDS", "1")
     threads = [thread(number) for number in (1, 2, 3)]
@@ -669,7 +655,7 @@ def test_metadata_is_written_in_one_place():
         )
 
 
-def test_what_was_derived_is_told_in_one_transaction_a_slice(
+def test_derived_metadata_is_written_in_one_transaction_a_batch(
     home: Home, store: LocalThreadStore, monkeypatch: pytest.MonkeyPatch
 ):
     from codex_checkpoints.storage.index import Index

@@ -81,7 +81,7 @@ def names_below(home: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("folder", [".", "thread-writer-locks", "not there"])
-def test_a_home_without_locks_has_no_live_threads_and_stays_as_it_is(
+def test_home_without_locks_has_no_live_threads_and_is_unchanged(
     tmp_path: Path, folder: str
 ) -> None:
     if folder == "thread-writer-locks":
@@ -96,7 +96,7 @@ def test_a_home_without_locks_has_no_live_threads_and_stays_as_it_is(
 
 @posix_only
 @pytest.mark.parametrize("coordinated", [False, True])
-def test_a_thread_whose_lock_another_process_holds_is_live(
+def test_thread_locked_by_another_process_is_live(
     home: Path,
     coordinated: bool,
 ) -> None:
@@ -113,7 +113,7 @@ def test_a_thread_whose_lock_another_process_holds_is_live(
 
 
 @posix_only
-def test_a_killed_holder_leaves_its_file_but_not_a_live_thread(home: Path) -> None:
+def test_killed_holder_leaves_its_file_but_not_a_live_thread(home: Path) -> None:
     with held_elsewhere(lock_file(home)) as holder:
         assert is_live(str(home), THREAD)
         os.kill(holder.pid, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
@@ -126,7 +126,7 @@ def test_a_killed_holder_leaves_its_file_but_not_a_live_thread(home: Path) -> No
 
 
 @posix_only
-def test_the_probe_lets_go_of_both_locks_at_once(home: Path) -> None:
+def test_probe_releases_both_locks_at_once(home: Path) -> None:
     coordination_file(home).touch()
     lock_file(home).touch()
 
@@ -136,7 +136,7 @@ def test_the_probe_lets_go_of_both_locks_at_once(home: Path) -> None:
 
 
 @posix_only
-def test_a_coordination_lock_held_for_long_makes_the_answer_live_after_a_short_wait(
+def test_busy_coordination_lock_makes_the_answer_live_after_a_short_wait(
     home: Path,
 ) -> None:
     coordination_file(home).touch()
@@ -152,7 +152,7 @@ def test_a_coordination_lock_held_for_long_makes_the_answer_live_after_a_short_w
 
 
 @posix_only
-def test_two_probes_do_not_take_each_other_for_codex(home: Path) -> None:
+def test_two_probes_do_not_mistake_each_other_for_codex(home: Path) -> None:
     lock_file(home).touch()
     probe = "from codex_checkpoints.storage.locks import is_live\nimport sys\n"
     probe += f"print(any(is_live(sys.argv[1], {THREAD!r}) for _ in range(5000)))"
@@ -166,7 +166,7 @@ def test_two_probes_do_not_take_each_other_for_codex(home: Path) -> None:
 
 
 @posix_only
-def test_codex_is_never_refused_because_of_the_probe(home: Path) -> None:
+def test_probe_never_makes_codex_refuse(home: Path) -> None:
     coordination_file(home).touch()
     folder = str(home / "thread-writer-locks")
     command = [sys.executable, "-c", OPEN_AND_CLOSE_THREADS, folder, THREAD, "2000"]
@@ -189,7 +189,7 @@ def test_codex_is_never_refused_because_of_the_probe(home: Path) -> None:
         THREAD.replace("-", ""),
     ],
 )
-def test_what_is_no_thread_id_is_not_live(home: Path, name: str) -> None:
+def test_invalid_thread_id_is_not_live(home: Path, name: str) -> None:
     coordination_file(home).touch()
     (home / f"{THREAD}.lock").touch()
 
@@ -212,7 +212,7 @@ ODD = pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
 @posix_only
 @ODD
 @pytest.mark.timeout(20)
-def test_what_is_no_lock_file_is_not_live_and_does_not_block(home: Path, kind: str) -> None:
+def test_path_that_is_not_a_lock_file_is_not_live_and_does_not_block(home: Path, kind: str) -> None:
     (home / "elsewhere").touch()
     put_odd(kind, lock_file(home))
 
@@ -221,13 +221,13 @@ def test_what_is_no_lock_file_is_not_live_and_does_not_block(home: Path, kind: s
 
 
 @posix_only
-def test_only_locks_named_after_threads_are_asked(home: Path) -> None:
+def test_only_locks_named_after_threads_are_probed(home: Path) -> None:
     with held_elsewhere(home / "thread-writer-locks" / "notes.lock"):
         assert live_threads(str(home)) == frozenset()
 
 
 @pytest.mark.timeout(20)
-def test_a_pipe_under_the_name_of_the_coordination_lock_makes_the_answer_live(home: Path) -> None:
+def test_pipe_in_place_of_the_coordination_lock_makes_the_answer_live(home: Path) -> None:
     if sys.platform == "win32":
         pytest.skip("no pipes in folders")
     put_odd("pipe", coordination_file(home))
@@ -237,7 +237,7 @@ def test_a_pipe_under_the_name_of_the_coordination_lock_makes_the_answer_live(ho
 
 
 @posix_only
-def test_many_locks_left_behind_hide_no_live_one(home: Path) -> None:
+def test_many_stale_locks_hide_no_live_one(home: Path) -> None:
     coordination_file(home).touch()
     for number in range(300):
         lock_file(home, f"019a9f0e-6a4b-7c10-8d2e-{number:012x}").touch()
@@ -249,7 +249,7 @@ def test_many_locks_left_behind_hide_no_live_one(home: Path) -> None:
 
 
 @posix_only
-def test_a_held_lock_is_like_codex_s_own_to_all_others(tmp_path: Path) -> None:
+def test_held_lock_looks_like_codexs_own_to_others(tmp_path: Path) -> None:
     with hold(str(tmp_path), THREAD):
         assert is_live(str(tmp_path), THREAD)
         assert not is_live(str(tmp_path), OTHER)
@@ -281,7 +281,7 @@ def can_take(path: Path) -> bool:
 
 
 @posix_only
-def test_a_thread_that_codex_holds_cannot_be_held(home: Path) -> None:
+def test_thread_held_by_codex_cannot_be_held(home: Path) -> None:
     before = names_below(home)
     with held_elsewhere(lock_file(home)):
         with pytest.raises(ThreadIsLive), hold(str(home), THREAD):
@@ -296,14 +296,14 @@ def test_a_thread_that_codex_holds_cannot_be_held(home: Path) -> None:
     assert not lock_file(home).exists()
 
 
-def test_a_thread_is_held_by_one_at_a_time_and_again_afterwards(tmp_path: Path) -> None:
+def test_thread_is_held_by_one_at_a_time_and_again_later(tmp_path: Path) -> None:
     for _ in range(3):
         with hold(str(tmp_path), THREAD), pytest.raises(ThreadIsLive), hold(str(tmp_path), THREAD):
             pass
 
 
 @posix_only
-def test_holding_waits_for_the_coordination_lock_but_not_for_ever(
+def test_holding_waits_for_the_coordination_lock_with_a_limit(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with held_elsewhere(coordination_file(home)) as holder:
@@ -322,7 +322,7 @@ def test_holding_waits_for_the_coordination_lock_but_not_for_ever(
 
 
 @posix_only
-def test_a_lock_that_cannot_be_given_back_in_order_is_let_go_all_the_same(
+def test_lock_that_fails_to_release_in_order_is_released(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(locks, "_COORDINATION_WAIT_TO_WRITE", 0.1)
@@ -337,7 +337,7 @@ def test_a_lock_that_cannot_be_given_back_in_order_is_let_go_all_the_same(
 
 
 @posix_only
-def test_a_lock_file_that_was_put_in_the_place_of_ours_stays(home: Path) -> None:
+def test_lock_file_that_replaced_ours_stays(home: Path) -> None:
     with hold(str(home), THREAD):
         lock_file(home).unlink()
         lock_file(home).write_text("another's")
@@ -349,7 +349,7 @@ def test_a_lock_file_that_was_put_in_the_place_of_ours_stays(home: Path) -> None
 @ODD
 @pytest.mark.parametrize("place", [lock_file, coordination_file])
 @pytest.mark.timeout(20)
-def test_what_is_no_lock_file_is_never_locked(
+def test_path_that_is_not_a_lock_file_is_never_locked(
     home: Path, kind: str, place: Callable[[Path], Path]
 ) -> None:
     put_odd(kind, place(home))
@@ -378,7 +378,7 @@ def test_no_home_is_made_for_a_lock(tmp_path: Path) -> None:
 
 
 @posix_only
-def test_codex_opens_threads_while_we_hold_and_let_go_of_another(home: Path) -> None:
+def test_codex_opens_threads_while_we_hold_and_release_another(home: Path) -> None:
     folder = str(home / "thread-writer-locks")
     command = [sys.executable, "-c", OPEN_AND_CLOSE_THREADS, folder, THREAD, "1000"]
     with subprocess.Popen(command) as codex:

@@ -40,14 +40,14 @@ def names(folder: Path) -> list[str]:
 # --- the checkpoint ------------------------------------------------------------------------------
 
 
-def test_nothing_is_made_before_something_is_written(records: Records):
+def test_nothing_is_created_before_the_first_write(records: Records):
     assert records.updates(SESSION) == ()
     assert records.holding(UPDATES) == frozenset()
     assert records.clear_leftovers() == 0
     assert not Path(records.state_dir).exists()
 
 
-def test_a_checkpoint_is_written_once_for_the_same_bytes(records: Records):
+def test_checkpoint_is_written_once_for_the_same_bytes(records: Records):
     assert records.write_checkpoint(SESSION, ROLLOUT, OLD)
     before = checkpoint(records).stat()
 
@@ -60,14 +60,14 @@ def test_a_checkpoint_is_written_once_for_the_same_bytes(records: Records):
     assert names(checkpoint(records).parent) == ["checkpoint_v1.json"]
 
 
-def test_only_the_owner_may_read_what_is_stored(records: Records):
+def test_only_the_owner_can_read_stored_files(records: Records):
     records.write_checkpoint(SESSION, ROLLOUT, OLD)
 
     assert stat.S_IMODE(checkpoint(records).stat().st_mode) == 0o600
     assert stat.S_IMODE(checkpoint(records).parent.stat().st_mode) & 0o077 == 0
 
 
-def test_an_id_that_is_no_plain_name_has_no_folder(records: Records):
+def test_id_that_is_not_a_plain_name_has_no_folder(records: Records):
     for session_id in (
         *("..", ".", "", "../x", "a/b", "a\\b", "/etc", "a\0b", ".hidden", "-rf x", "a.", "con:"),
         *("x" * 129, "a\nb", "ü", "\u202eabc"),
@@ -80,7 +80,7 @@ def test_an_id_that_is_no_plain_name_has_no_folder(records: Records):
 
 
 @pytest.mark.parametrize("form", [".jsonl", ".jsonl.zst"])
-def test_beside_its_rollout_a_checkpoint_has_the_name_of_the_rollout(tmp_path: Path, form: str):
+def test_checkpoint_beside_its_rollout_has_the_rollouts_name(tmp_path: Path, form: str):
     stem = f"rollout-2026-11-20T10-00-00-{SESSION}"
     records = Records(str(tmp_path / "state"), beside=True)
 
@@ -91,7 +91,7 @@ def test_beside_its_rollout_a_checkpoint_has_the_name_of_the_rollout(tmp_path: P
 
 @pytest.mark.parametrize("call", ["write", "fsync", "replace"])
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
-def test_a_write_that_fails_leaves_the_old_bytes_and_nothing_else(
+def test_failed_write_leaves_only_the_old_bytes(
     records: Records, monkeypatch: pytest.MonkeyPatch, call: str, number: int
 ):
     records.write_checkpoint(SESSION, ROLLOUT, OLD)
@@ -117,7 +117,7 @@ def test_a_write_that_fails_leaves_the_old_bytes_and_nothing_else(
     assert records.write_checkpoint(SESSION, ROLLOUT, NEW)
 
 
-def test_what_stands_in_the_way_is_told_and_left(records: Records):
+def test_obstacle_is_reported_and_left(records: Records):
     Path(records.state_dir).write_bytes(b"")
     with pytest.raises(StorageError):
         records.write_checkpoint(SESSION, ROLLOUT, OLD)
@@ -128,7 +128,7 @@ def test_what_stands_in_the_way_is_told_and_left(records: Records):
         records.write_checkpoint(SESSION, ROLLOUT, OLD)
 
 
-def test_of_several_writers_a_reader_sees_one_whole_file_at_any_time(records: Records):
+def test_reader_sees_one_whole_file_during_concurrent_writes(records: Records):
     versions = [b"%d" % number * 50_000 + b"\n" for number in range(4)]
     records.write_checkpoint(SESSION, ROLLOUT, versions[0])
     done = threading.Event()
@@ -169,7 +169,7 @@ def put(path: Path) -> Path:
     return path
 
 
-def test_temporary_files_are_cleared_when_nobody_is_at_them(records: Records):
+def test_unused_temporary_files_are_removed(records: Records):
     state = Path(records.state_dir)
     left = [put(state / LEFT), put(checkpoint(records).with_name(LEFT))]
     name = ".checkpoint_v1.json.00000000000000ff.tmp"
@@ -183,7 +183,7 @@ def test_temporary_files_are_cleared_when_nobody_is_at_them(records: Records):
     assert records.clear_leftovers() == 1
 
 
-def test_nothing_else_is_cleared(records: Records):
+def test_no_other_file_is_removed(records: Records):
     kept = [
         put(checkpoint(records).with_name(name))
         for name in (
@@ -197,7 +197,7 @@ def test_nothing_else_is_cleared(records: Records):
     assert all(path.exists() for path in kept)
 
 
-def test_beside_rollouts_only_what_is_ours_is_cleared(tmp_path: Path):
+def test_only_our_files_beside_rollouts_are_removed(tmp_path: Path):
     records = Records(str(tmp_path / "state"), beside=True)
     day = tmp_path / "sessions" / "2026"
     stem = f"rollout-2026-11-20T10-00-00-{SESSION}"
@@ -226,14 +226,14 @@ def updates(records: Records) -> Path:
     return checkpoint(records).with_name("updates.jsonl")
 
 
-def test_updates_come_in_the_order_of_their_file(records: Records):
+def test_updates_keep_the_order_of_their_file(records: Records):
     put(updates(records)).write_bytes(good(7) + good(3) + good(7))
 
     assert [update.seq for update in records.updates(SESSION)] == [7, 3, 7]
     assert records.holding(UPDATES) == {SESSION}
 
 
-def test_a_damaged_torn_or_endless_line_is_passed_over(records: Records):
+def test_damaged_torn_or_endless_line_is_skipped(records: Records):
     for damage in (
         *(b"\n", b"{}\n", b"[]\n", b"null\n", b"not json\n", b"\xff\xfe\n", b'{"seq":"1"}\n'),
         *(b'{"seq":true,"payload":{}}\n', b'{"seq":1}\n', b'{"seq":1,"payload":[]}\n'),
@@ -247,9 +247,7 @@ def test_a_damaged_torn_or_endless_line_is_passed_over(records: Records):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes have no names in folders there")
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
-def test_updates_that_cannot_be_read_are_no_empty_list(
-    records: Records, make: Callable[[Path], None]
-):
+def test_unreadable_updates_are_not_an_empty_list(records: Records, make: Callable[[Path], None]):
     """Else a checkpoint without them would be stored, as if nobody had accepted any."""
     updates(records).parent.mkdir(parents=True)
     make(updates(records))
@@ -258,7 +256,7 @@ def test_updates_that_cannot_be_read_are_no_empty_list(
         records.updates(SESSION)
 
 
-def test_a_session_folder_that_is_a_file_has_no_updates(records: Records):
+def test_session_folder_that_is_a_file_has_no_updates(records: Records):
     folder = Path(records.session_dir(SESSION) or "")
     folder.parent.mkdir(parents=True)
     folder.write_bytes(b"")
@@ -276,7 +274,7 @@ def keys(records: Records) -> list[object]:
     return [(update.payload or {}).get("key") for update in records.updates(SESSION)]
 
 
-def test_a_line_is_appended_whole_and_only_the_owner_may_read_it(records: Records):
+def test_line_is_appended_whole_and_private(records: Records):
     with records.journal(SESSION, UPDATES) as journal:
         journal.append(fact("a"))
         journal.append(fact("b"))
@@ -289,7 +287,7 @@ def test_a_line_is_appended_whole_and_only_the_owner_may_read_it(records: Record
 
 
 @pytest.mark.parametrize("torn", [b'{"seq":1', b'{"seq":1,"turnId":null,"payload":{"key":"x"}}'])
-def test_a_line_that_was_torn_is_ended_and_the_next_is_whole(records: Records, torn: bytes):
+def test_torn_line_is_ended_and_the_next_is_whole(records: Records, torn: bytes):
     with records.journal(SESSION, UPDATES) as journal:
         journal.append(fact("a"))
     with updates(records).open("ab") as file:
@@ -302,14 +300,14 @@ def test_a_line_that_was_torn_is_ended_and_the_next_is_whole(records: Records, t
     assert updates(records).read_bytes().splitlines()[1] == torn
 
 
-def test_nothing_is_left_of_a_right_that_was_not_used(records: Records):
+def test_unused_reservation_leaves_nothing(records: Records):
     with records.journal(SESSION, UPDATES):
         assert updates(records).exists()
 
     assert not Path(records.state_dir, "sessions").exists()
 
 
-def test_what_lies_there_instead_of_a_file_is_refused(records: Records):
+def test_obstacle_in_place_of_a_file_is_refused(records: Records):
     updates(records).mkdir(parents=True)
     with pytest.raises(StorageError), records.journal(SESSION, UPDATES):
         pass
@@ -320,7 +318,7 @@ def test_what_lies_there_instead_of_a_file_is_refused(records: Records):
         pass
 
 
-def test_only_the_place_of_a_record_tells_its_session(records: Records):
+def test_only_the_place_of_a_record_decides_its_session(records: Records):
     markers = updates(records).with_name(MARKERS)
     assert records.marked_at(str(markers)) == SESSION
     assert records.marked_at(str(updates(records))) is None
@@ -357,7 +355,7 @@ OWN_FILES: dict[str, tuple[str, ...]] = {
 
 @pytest.mark.parametrize("name", OWN_FILES)
 @pytest.mark.parametrize("there", [True, False])
-def test_a_file_of_ours_that_is_a_link_is_neither_read_nor_written(
+def test_our_file_that_is_a_link_is_neither_read_nor_written(
     linked: tuple[Home, Path], name: str, there: bool
 ) -> None:
     home, precious = linked
@@ -378,7 +376,7 @@ def test_a_file_of_ours_that_is_a_link_is_neither_read_nor_written(
     assert "symbolic link" in found["message"]
 
 
-def test_a_checkpoint_that_is_a_link_is_replaced(linked: tuple[Home, Path]) -> None:
+def test_checkpoint_that_is_a_link_is_replaced(linked: tuple[Home, Path]) -> None:
     home, precious = linked
     stored = home.here("show", thread(1)).stdout
     home.checkpoint().unlink()
@@ -391,7 +389,7 @@ def test_a_checkpoint_that_is_a_link_is_replaced(linked: tuple[Home, Path]) -> N
     assert precious.read_bytes() == b'{"type":"theirs"}\n'
 
 
-def test_codexs_own_list_of_names_may_be_a_link(tmp_path: Path) -> None:
+def test_codexs_list_of_names_may_be_a_link(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.put(rollout(session("legacy", thread=thread(1)), turn(user("one"))))
     real = home.user / "session_index.jsonl"
@@ -408,7 +406,7 @@ def test_codexs_own_list_of_names_may_be_a_link(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "command", [("sessions",), ("show", thread(1)), ("doctor",), ("connect", "--status")]
 )
-def test_nobody_waits_for_a_pipe_in_the_place_of_a_file_of_ours(
+def test_pipe_in_place_of_our_file_blocks_nobody(
     tmp_path: Path, name: str, command: tuple[str, ...]
 ) -> None:
     home = Home(tmp_path)
@@ -422,7 +420,7 @@ def test_nobody_waits_for_a_pipe_in_the_place_of_a_file_of_ours(
     assert b"Traceback" not in done.stderr
 
 
-def test_settings_of_no_person_are_not_read(tmp_path: Path) -> None:
+def test_settings_that_are_not_a_regular_file_are_not_read(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.config("# " + "x" * (1 << 20))
 

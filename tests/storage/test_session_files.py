@@ -25,9 +25,7 @@ def put(home: Path, place: str, data: bytes = b"x\n") -> str:
     return str(path)
 
 
-def test_a_folder_that_breaks_off_while_it_is_read_hides_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_unreadable_folder_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     there = put(tmp_path, f"sessions/2026/11/20/{PLAIN}")
     put(tmp_path, f"sessions/2026/11/19/{LATER}")
     scandir = os.scandir
@@ -68,7 +66,7 @@ def test_a_folder_that_breaks_off_while_it_is_read_hides_no_other(
         ),
     ],
 )
-def test_the_name_of_a_session_file_tells_the_thread_and_the_segment(name: str, expected: Identity):
+def test_name_of_a_session_file_gives_thread_and_segment(name: str, expected: Identity):
     assert parse_name(name) == expected
 
 
@@ -98,11 +96,11 @@ def test_the_name_of_a_session_file_tells_the_thread_and_the_segment(name: str, 
         f"{STAMP}-{THREAD}.checkpoint_v1.json",
     ],
 )
-def test_other_names_are_no_session_files(name: str):
+def test_other_names_are_not_session_files(name: str):
     assert parse_name(name) is None
 
 
-def test_a_home_has_active_and_archived_sessions(tmp_path: Path):
+def test_home_has_active_and_archived_sessions(tmp_path: Path):
     active = put(tmp_path, f"sessions/2026/11/20/{PLAIN}", b"12345\n")
     archived = put(tmp_path, f"archived_sessions/{LATER}")
 
@@ -119,7 +117,7 @@ def test_a_home_has_active_and_archived_sessions(tmp_path: Path):
     )
 
 
-def test_an_empty_or_missing_home_has_no_sessions(tmp_path: Path):
+def test_empty_or_missing_home_has_no_sessions(tmp_path: Path):
     assert scan(str(tmp_path)) == {}
     assert scan(str(tmp_path / "nowhere")) == {}
     (tmp_path / "sessions" / "2026").mkdir(parents=True)
@@ -127,7 +125,7 @@ def test_an_empty_or_missing_home_has_no_sessions(tmp_path: Path):
     assert scan(str(tmp_path)) == {}
 
 
-def test_of_a_plain_and_a_compressed_twin_the_plain_one_counts(tmp_path: Path):
+def test_plain_file_counts_beside_its_compressed_twin(tmp_path: Path):
     plain = put(tmp_path, f"sessions/2026/11/20/{PLAIN}")
     put(tmp_path, f"sessions/2026/11/20/{PLAIN}.zst")
     alone = put(tmp_path, f"sessions/2026/11/21/{LATER}.zst")
@@ -136,7 +134,7 @@ def test_of_a_plain_and_a_compressed_twin_the_plain_one_counts(tmp_path: Path):
     assert set(scan(str(tmp_path))) == {plain, alone, elsewhere}
 
 
-def test_only_what_lies_where_codex_puts_it_is_found(tmp_path: Path):
+def test_only_files_in_codexs_places_are_found(tmp_path: Path):
     day = put(tmp_path, f"sessions/2026/11/20/{PLAIN}")
     for place in ("sessions/2026/11/20/deeper", "archived_sessions/2026", ".", "sessions_old"):
         put(tmp_path, f"{place}/{PLAIN}")
@@ -148,7 +146,7 @@ def test_only_what_lies_where_codex_puts_it_is_found(tmp_path: Path):
     assert set(scan(str(tmp_path))) == {day}
 
 
-def test_a_link_leads_nowhere(tmp_path: Path):
+def test_link_is_not_followed(tmp_path: Path):
     outside = put(tmp_path, f"outside/{PLAIN}")
     home = tmp_path / "home"
     real = put(home, f"sessions/2026/11/20/{PLAIN}")
@@ -162,7 +160,7 @@ def test_a_link_leads_nowhere(tmp_path: Path):
     assert find(str(home / "sessions/2026/11/20" / LATER), archived=False) is None
 
 
-def test_one_file_is_looked_at_as_it_is_now(tmp_path: Path):
+def test_single_file_has_its_current_attributes(tmp_path: Path):
     path = put(tmp_path, f"sessions/2026/11/20/{PLAIN}")
 
     first = find(path, archived=False)
@@ -179,7 +177,7 @@ def test_one_file_is_looked_at_as_it_is_now(tmp_path: Path):
     assert find(put(tmp_path, "sessions/2026/11/20/other.jsonl"), archived=False) is None
 
 
-def test_a_thousand_files_over_many_days_are_found(tmp_path: Path):
+def test_thousand_files_over_many_days_are_found(tmp_path: Path):
     for number in range(1000):
         day = tmp_path / f"sessions/2026/{number % 12 + 1:02}/{number % 28 + 1:02}"
         day.mkdir(parents=True, exist_ok=True)

@@ -29,7 +29,7 @@ def write(path: Path) -> None:
         path.rename(path.with_name("a"))
 
 
-def test_what_is_being_written_is_not_cleared_and_what_was_left_is(path: Path) -> None:
+def test_file_being_written_is_kept_and_a_leftover_is_removed(path: Path) -> None:
     with atomic_files.temporary_file(str(path), (), 0o600):
         assert not atomic_files.clear(str(path))
 
@@ -37,7 +37,7 @@ def test_what_is_being_written_is_not_cleared_and_what_was_left_is(path: Path) -
     assert not atomic_files.clear(str(path))
 
 
-def test_a_block_that_fails_takes_its_file_with_it(path: Path) -> None:
+def test_failed_block_removes_its_file(path: Path) -> None:
     with pytest.raises(ZeroDivisionError), atomic_files.temporary_file(str(path), (b"all",), 0o600):
         raise ZeroDivisionError
 
@@ -49,7 +49,7 @@ WAYS: list[Callable[[str], object]] = [
 
 
 @pytest.mark.parametrize("write_it", WAYS, ids=["replacing", "publishing"])
-def test_an_interrupt_at_any_call_leaves_no_temporary_file(
+def test_interrupt_at_any_call_leaves_no_temporary_file(
     tmp_path: Path, write_it: Callable[[str], object]
 ) -> None:
     def is_interrupted(moment: int) -> bool:
@@ -78,7 +78,7 @@ def test_an_interrupt_at_any_call_leaves_no_temporary_file(
     assert moment > 40
 
 
-def test_a_file_of_this_name_is_not_touched_and_a_link_not_followed(path: Path) -> None:
+def test_existing_file_of_this_name_is_untouched_and_a_link_not_followed(path: Path) -> None:
     target = path.with_name("target")
     target.write_bytes(b"another's")
     path.symlink_to(target)
@@ -93,9 +93,7 @@ def test_a_file_of_this_name_is_not_touched_and_a_link_not_followed(path: Path) 
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no such locks there")
-def test_who_begins_beside_somebody_who_clears_up_begins_again(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_writer_beside_a_cleanup_starts_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     take, others = file_lock.take, list[int]()
 
     def first_another(file: int) -> bool:
@@ -113,7 +111,7 @@ def test_who_begins_beside_somebody_who_clears_up_begins_again(
     path.with_name("a").unlink()
 
 
-def test_without_locks_files_are_written_and_age_tells_what_was_left(
+def test_without_locks_files_are_written_and_age_decides_leftovers(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no(_: int) -> bool:
@@ -131,7 +129,7 @@ def test_without_locks_files_are_written_and_age_tells_what_was_left(
 
 
 @pytest.mark.parametrize(("where", "name"), [(atomic_files, "make_folder"), (os, "mkdir")])
-def test_a_folder_that_another_process_removes_as_an_empty_one_is_made_again(
+def test_folder_removed_by_another_process_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: ModuleType, name: str
 ) -> None:
     make, left = getattr(where, name), ["restoring", THREAD]
@@ -151,7 +149,7 @@ def test_a_folder_that_another_process_removes_as_an_empty_one_is_made_again(
     assert left == []
 
 
-def test_what_cannot_be_made_is_refused_at_last(tmp_path: Path) -> None:
+def test_repeated_failure_to_create_is_refused(tmp_path: Path) -> None:
     def never() -> None:
         raise FileNotFoundError
 

@@ -35,7 +35,7 @@ def files(home: Home) -> list[str]:
     return sorted(path.name for path in home.path().parent.iterdir())
 
 
-def test_a_packed_file_becomes_the_plain_one_with_its_time_and_rights(home: Home) -> None:
+def test_compressed_file_becomes_plain_with_its_time_and_mode(home: Home) -> None:
     packed = home.put(zstd.compress(chat("hello"), 3), form=PACKED)
     packed.chmod(0o640)
     os.utime(packed, ns=(LONG_AGO, LONG_AGO))
@@ -62,7 +62,7 @@ def test_several_frames_are_one_file(home: Home) -> None:
     assert home.path().read_bytes() == chat("hello")
 
 
-def test_memory_does_not_grow_with_a_packed_file(home: Home) -> None:
+def test_memory_does_not_grow_with_a_compressed_file(home: Home) -> None:
     packed = home.put(zstd.compress(b"x" * 60_000_000), form=PACKED)
 
     tracemalloc.start()
@@ -92,9 +92,7 @@ WHOLE = zstd.compress(
     [b"", WHOLE[:-1], WHOLE[:1000], broken(WHOLE), WHOLE + b"more", b"plain text\n"],
     ids=["empty", "one byte short", "cut", "broken", "with more behind", "not packed"],
 )
-def test_a_damaged_packed_file_stays_as_it_is_and_nothing_comes_of_it(
-    home: Home, data: bytes
-) -> None:
+def test_damaged_compressed_file_stays_and_gives_nothing(home: Home, data: bytes) -> None:
     packed = home.put(data, form=PACKED)
     before = snapshot(packed.parent)
 
@@ -104,7 +102,7 @@ def test_a_damaged_packed_file_stays_as_it_is_and_nothing_comes_of_it(
     assert snapshot(packed.parent) == before
 
 
-def test_what_a_killed_process_left_beside_is_no_hindrance(home: Home) -> None:
+def test_leftover_of_a_killed_process_is_not_an_obstacle(home: Home) -> None:
     packed = home.put(zstd.compress(chat("hello")), form=PACKED)
     (packed.parent / f".{home.path().name}.tmp").write_bytes(b"part")
 
@@ -115,7 +113,7 @@ def test_what_a_killed_process_left_beside_is_no_hindrance(home: Home) -> None:
     assert home.path().read_bytes() == chat("hello")
 
 
-def test_of_both_forms_the_plain_one_counts_and_the_other_goes(home: Home) -> None:
+def test_plain_file_counts_and_its_compressed_twin_is_removed(home: Home) -> None:
     grown = chat("hello") + b'{"ordinal":99}\n'
     home.put(grown)
     packed = home.put(zstd.compress(chat("hello")), form=PACKED)
@@ -132,7 +130,7 @@ def test_of_both_forms_the_plain_one_counts_and_the_other_goes(home: Home) -> No
     [zstd.compress(chat("goodbye")), zstd.compress(chat("hello") + b"{}\n"), b"not packed"],
     ids=["another", "a longer one", "a damaged one"],
 )
-def test_two_forms_that_differ_are_both_left_alone(home: Home, packed: bytes) -> None:
+def test_two_forms_that_differ_are_both_kept(home: Home, packed: bytes) -> None:
     plain = home.put(chat("hello"))
     twin = home.put(packed, form=PACKED)
     before = snapshot(plain.parent)
@@ -149,7 +147,7 @@ def test_two_forms_that_differ_are_both_left_alone(home: Home, packed: bytes) ->
     assert snapshot(plain.parent) == before
 
 
-def test_a_plain_file_is_moved_and_removed_together_with_its_packed_form(home: Home) -> None:
+def test_plain_file_is_moved_and_removed_with_its_compressed_twin(home: Home) -> None:
     for end in ("moved", "removed"):
         plain = home.put(chat("hello"))
         home.put(zstd.compress(chat("hello")), form=PACKED)
@@ -161,7 +159,7 @@ def test_a_plain_file_is_moved_and_removed_together_with_its_packed_form(home: H
         assert files(home) == []
 
 
-def test_only_the_packed_file_of_a_thread_that_is_held_is_unpacked(home: Home) -> None:
+def test_only_a_held_threads_compressed_file_is_decompressed(home: Home) -> None:
     packed = home.put(zstd.compress(chat("hello")), form=PACKED)
 
     with hold(home) as lock:
@@ -176,7 +174,7 @@ def test_only_the_packed_file_of_a_thread_that_is_held_is_unpacked(home: Home) -
     assert files(home) == [packed.name]
 
 
-def test_a_packed_file_that_is_gone_is_a_conflict_and_a_folder_is_unreadable(home: Home) -> None:
+def test_missing_compressed_file_is_a_conflict_and_a_folder_unreadable(home: Home) -> None:
     packed = home.path(form=PACKED)
     with hold(home) as lock:
         with pytest.raises(Conflict):

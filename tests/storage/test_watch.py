@@ -89,7 +89,7 @@ def append(path: Path, text: str = "line\n") -> None:
 
 
 @pytest.mark.parametrize("tree", [True, False])
-def test_whatever_happens_to_a_file_is_told(
+def test_every_change_of_a_file_is_reported(
     tmp_path: Path, ear: Ear, polling: bool | None, tree: bool
 ):
     day = tmp_path / "sessions" / "2026" / "11" / "20"
@@ -114,9 +114,7 @@ def test_whatever_happens_to_a_file_is_told(
             ear.forget()
 
 
-def test_new_day_folders_are_told_and_the_files_in_them_followed(
-    tmp_path: Path, ear: Ear, polling: bool | None
-):
+def test_new_day_folders_are_reported_and_watched(tmp_path: Path, ear: Ear, polling: bool | None):
     with watching(ear, polling=polling) as watcher:
         watcher.follow_tree(str(tmp_path))
         day = tmp_path / "2026" / "11" / "21"
@@ -132,7 +130,7 @@ def test_new_day_folders_are_told_and_the_files_in_them_followed(
         assert ear.hears(rollout)
 
 
-def test_a_tree_that_vanishes_and_comes_back_is_followed_again(
+def test_tree_that_vanishes_and_returns_is_watched_again(
     tmp_path: Path, ear: Ear, polling: bool | None
 ):
     tree = tmp_path / "home" / "sessions"
@@ -152,7 +150,7 @@ def test_a_tree_that_vanishes_and_comes_back_is_followed_again(
             ear.forget()
 
 
-def test_a_tree_moved_away_is_followed_no_more_and_its_successor_is(
+def test_moved_tree_is_no_longer_watched_and_its_successor_is(
     tmp_path: Path, ear: Ear, polling: bool | None
 ):
     tree, aside = tmp_path / "sessions", tmp_path / "aside"
@@ -172,7 +170,7 @@ def test_a_tree_moved_away_is_followed_no_more_and_its_successor_is(
         assert ear.hears(tree / "new")
 
 
-def test_a_tree_that_is_not_there_yet_is_told_when_it_comes_and_nothing_beside_it(
+def test_missing_tree_is_reported_once_it_appears_and_nothing_beside_it(
     tmp_path: Path, ear: Ear, polling: bool | None
 ):
     tree = tmp_path / "a" / "b" / "c" / "sessions"
@@ -191,7 +189,7 @@ def test_a_tree_that_is_not_there_yet_is_told_when_it_comes_and_nothing_beside_i
         assert ear.hears(tree / "file")
 
 
-def test_our_own_reading_tells_nothing(tmp_path: Path, ear: Ear, polling: bool | None):
+def test_our_own_reads_are_not_reported(tmp_path: Path, ear: Ear, polling: bool | None):
     tree = tmp_path / "sessions" / "2026"
     tree.mkdir(parents=True)
     rollout, observed = tree / "rollout.jsonl", tmp_path / "observed"
@@ -224,7 +222,7 @@ def test_our_own_reading_tells_nothing(tmp_path: Path, ear: Ear, polling: bool |
         assert ear.hears(observed)
 
 
-def test_exactly_the_given_folders_are_followed(tmp_path: Path, ear: Ear):
+def test_exactly_the_given_folders_are_watched(tmp_path: Path, ear: Ear):
     one, two, deep = tmp_path / "one", tmp_path / "two", tmp_path / "two" / "deep"
     one.mkdir()
     deep.mkdir(parents=True)
@@ -243,7 +241,7 @@ def test_exactly_the_given_folders_are_followed(tmp_path: Path, ear: Ear):
 
 
 @pytest.mark.parametrize("exchanged", [True, False])
-def test_a_folder_that_was_exchanged_or_made_again_is_followed_in_its_new_form(
+def test_replaced_or_recreated_folder_is_watched_in_its_new_form(
     tmp_path: Path, ear: Ear, polling: bool | None, exchanged: bool
 ):
     folder, new = tmp_path / "folder", tmp_path / "new"
@@ -266,7 +264,7 @@ def test_a_folder_that_was_exchanged_or_made_again_is_followed_in_its_new_form(
             ear.forget()
 
 
-def test_a_folder_that_is_also_the_parent_of_a_tree_is_told_in_full(tmp_path: Path, ear: Ear):
+def test_folder_that_contains_a_tree_is_reported_completely(tmp_path: Path, ear: Ear):
     file = tmp_path / "config.toml"
     file.touch()
     with watching(ear) as watcher:
@@ -282,9 +280,7 @@ def test_a_folder_that_is_also_the_parent_of_a_tree_is_told_in_full(tmp_path: Pa
         assert not ear.hears_anything(NOTHING)
 
 
-def test_paths_are_told_under_the_name_that_is_followed(
-    tmp_path: Path, ear: Ear, polling: bool | None
-):
+def test_paths_are_reported_under_the_watched_name(tmp_path: Path, ear: Ear, polling: bool | None):
     real, name = tmp_path / "real", tmp_path / "name"
     real.mkdir()
     try:
@@ -300,7 +296,7 @@ def test_paths_are_told_under_the_name_that_is_followed(
         assert ear.hears(real / "file")
 
 
-def test_an_error_of_the_listener_ends_nothing(tmp_path: Path, ear: Ear):
+def test_error_in_the_callback_ends_nothing(tmp_path: Path, ear: Ear):
     def complain(path: str) -> None:
         ear(path)
         message = "Event loop is closed"
@@ -316,9 +312,7 @@ def test_an_error_of_the_listener_ends_nothing(tmp_path: Path, ear: Ear):
             assert ear.hears(tree / name)
 
 
-def test_stopping_ends_every_thread_and_every_telling(
-    tmp_path: Path, ear: Ear, polling: bool | None
-):
+def test_stopping_ends_every_thread_and_callback(tmp_path: Path, ear: Ear, polling: bool | None):
     before = set(threading.enumerate())
     (tmp_path / "folder").mkdir()
     watcher = Watcher(ear, polling=polling, poll_interval=0.05)
@@ -349,7 +343,7 @@ while True:
 """
 
 
-def test_stopping_amid_a_storm_of_changes_ends_soon(tmp_path: Path):
+def test_stopping_during_many_changes_ends_soon(tmp_path: Path):
     # Of another program, as in life: a thread here would keep the watcher from its turns.
     writing = subprocess.Popen([sys.executable, "-I", "-S", "-c", STORM, str(tmp_path)])
     try:
@@ -364,7 +358,7 @@ def test_stopping_amid_a_storm_of_changes_ends_soon(tmp_path: Path):
         writing.wait()
 
 
-def test_the_number_of_folders_is_bounded(tmp_path: Path, ear: Ear):
+def test_number_of_folders_is_bounded(tmp_path: Path, ear: Ear):
     folders = {str(tmp_path / f"{number:04}") for number in range(MAX_FOLDERS + 10)}
     for folder in folders:
         Path(folder).mkdir()
@@ -378,7 +372,7 @@ def test_the_number_of_folders_is_bounded(tmp_path: Path, ear: Ear):
 
 
 @linux_only
-def test_names_of_any_script_are_told(tmp_path: Path, ear: Ear):
+def test_names_in_any_script_are_reported(tmp_path: Path, ear: Ear):
     odd = tmp_path / os.fsdecode(b"not utf-8 \xff")
     with watching(ear) as watcher:
         watcher.follow_tree(str(tmp_path))
@@ -411,7 +405,7 @@ assert threading.active_count() == 1
 
 @linux_only
 @pytest.mark.parametrize("limit", ["max_inotify_watches 0", "max_inotify_instances 0"])
-def test_where_the_system_has_no_watches_left_the_tree_is_polled(tmp_path: Path, limit: str):
+def test_tree_is_polled_if_the_system_has_no_watches_left(tmp_path: Path, limit: str):
     for number in range(5):
         (tmp_path / "sessions" / str(number)).mkdir(parents=True)
     name, value = limit.split()
@@ -474,7 +468,7 @@ def test_windows_drives_under_wsl_are_known_to_send_no_events(
     assert sends_no_events(path, "", release) is silent
 
 
-def test_asking_again_leaves_the_watcher_as_it_is(tmp_path: Path, ear: Ear):
+def test_repeated_request_leaves_the_watcher_unchanged(tmp_path: Path, ear: Ear):
     with watching(ear) as watcher:
         watcher.follow_tree(str(tmp_path))
         watcher.follow_folders({str(tmp_path)})

@@ -68,7 +68,7 @@ def test_any_content_has_its_own_hash(content: bytes):
         assert Workspace().hashes(folder, ["file", "none"]) == {"file": sha(content)}
 
 
-def test_a_file_of_any_name_longer_than_one_chunk_is_read_whole(tmp_path: Path):
+def test_file_of_any_name_longer_than_a_chunk_is_read_whole(tmp_path: Path):
     content = os.urandom(1024) * 3000
     for name in ("größe.txt", "gro\u0308ße.txt", "日本語", "😀", "a b'c", "-rf"):
         (tmp_path / name).write_bytes(content)
@@ -76,7 +76,7 @@ def test_a_file_of_any_name_longer_than_one_chunk_is_read_whole(tmp_path: Path):
         assert hash_of(Workspace(), tmp_path, name) == sha(content)
 
 
-def test_a_file_is_missing_where_there_is_nothing_in_a_folder_that_is_here(tmp_path: Path):
+def test_file_is_missing_if_its_existing_folder_has_none(tmp_path: Path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_bytes(b"one")
     workspace = Workspace()
@@ -90,7 +90,7 @@ def test_a_file_is_missing_where_there_is_nothing_in_a_folder_that_is_here(tmp_p
 
 @posix_only
 @pytest.mark.parametrize("ahead", [0, LATER])
-def test_a_change_of_equal_size_with_the_old_time_restored_is_noticed(tmp_path: Path, ahead: int):
+def test_change_of_equal_size_and_restored_time_is_noticed(tmp_path: Path, ahead: int):
     file = tmp_path / "file"
     file.write_bytes(b"one")
     workspace = Workspace(clock=Clock(ahead))
@@ -103,7 +103,7 @@ def test_a_change_of_equal_size_with_the_old_time_restored_is_noticed(tmp_path: 
     assert hash_of(workspace, tmp_path, "file") == sha(b"two")
 
 
-def test_changes_that_follow_each_other_at_once_are_all_noticed(tmp_path: Path):
+def test_changes_in_quick_succession_are_all_noticed(tmp_path: Path):
     workspace = Workspace()
     for number in range(300):
         content = b"%03d" % number
@@ -112,7 +112,7 @@ def test_changes_that_follow_each_other_at_once_are_all_noticed(tmp_path: Path):
 
 
 @pytest.mark.parametrize(("ahead", "readings"), [(LATER, 1), (0, 3)])
-def test_an_old_file_is_read_once_and_one_that_changed_just_before_again(
+def test_old_file_is_read_once_and_a_recently_changed_one_again(
     tmp_path: Path, ahead: int, readings: int
 ):
     (tmp_path / "file").write_bytes(b"one")
@@ -124,7 +124,7 @@ def test_an_old_file_is_read_once_and_one_that_changed_just_before_again(
     assert clock.readings == readings
 
 
-def test_a_folder_is_told_where_it_is_asked_for(tmp_path: Path):
+def test_folder_is_reported_on_request(tmp_path: Path):
     (tmp_path / "d").mkdir()
     (tmp_path / "a").write_bytes(b"a")
     link(tmp_path / "e", "d")
@@ -135,7 +135,7 @@ def test_a_folder_is_told_where_it_is_asked_for(tmp_path: Path):
     assert Workspace().looks(str(tmp_path), uris) == looks
 
 
-def test_a_replaced_file_has_the_hash_of_the_new_one(tmp_path: Path):
+def test_replaced_file_has_the_new_hash(tmp_path: Path):
     file, new = tmp_path / "file", tmp_path / "new"
     file.write_bytes(b"one")
     workspace = Workspace(clock=Clock(LATER))
@@ -148,7 +148,7 @@ def test_a_replaced_file_has_the_hash_of_the_new_one(tmp_path: Path):
     assert hash_of(workspace, tmp_path, "file") == sha(b"two")
 
 
-def test_a_renamed_or_deleted_file_has_no_hash(tmp_path: Path):
+def test_renamed_or_deleted_file_has_no_hash(tmp_path: Path):
     file = tmp_path / "file"
     file.write_bytes(b"one")
     workspace = Workspace(clock=Clock(LATER))
@@ -160,7 +160,7 @@ def test_a_renamed_or_deleted_file_has_no_hash(tmp_path: Path):
     assert workspace.hashes(str(tmp_path), ["file", "moved"]) == {}
 
 
-def test_a_file_over_the_limit_is_not_read(tmp_path: Path):
+def test_file_over_the_limit_is_not_read(tmp_path: Path):
     file, clock = tmp_path / "file", Clock()
     workspace = Workspace(hash_limit=5, clock=clock)
     file.write_bytes(b"12345")
@@ -172,7 +172,7 @@ def test_a_file_over_the_limit_is_not_read(tmp_path: Path):
     assert clock.readings == 1
 
 
-def test_a_file_that_changes_while_it_is_read_is_read_again(tmp_path: Path):
+def test_file_that_changes_during_the_read_is_read_again(tmp_path: Path):
     file = tmp_path / "file"
     file.write_bytes(b"one")
 
@@ -186,7 +186,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(tmp_path: Path):
 
 
 @pytest.mark.parametrize("content", ["longer each time" * 9, ""])
-def test_a_file_that_never_rests_has_no_hash(tmp_path: Path, content: str):
+def test_file_that_keeps_changing_has_no_hash(tmp_path: Path, content: str):
     file = tmp_path / "file"
     file.write_text("start")
     clock = Clock(meanwhile=lambda readings: file.write_text(content + "x" * readings))
@@ -213,7 +213,7 @@ def as_somebody(folder: Path) -> Generator[None]:
 
 @posix_only
 @pytest.mark.parametrize("limit", [1, 100])
-def test_a_file_made_unreadable_has_no_hash(limit: int):
+def test_file_made_unreadable_has_no_hash(limit: int):
     with tempfile.TemporaryDirectory() as name, as_somebody(Path(name)):
         file = Path(name, "file")
         file.write_bytes(b"one")
@@ -227,7 +227,7 @@ def test_a_file_made_unreadable_has_no_hash(limit: int):
 
 
 @posix_only
-def test_a_file_in_a_closed_folder_has_no_hash():
+def test_file_in_a_closed_folder_has_no_hash():
     with tempfile.TemporaryDirectory() as name, as_somebody(Path(name)):
         folder = Path(name, "folder")
         folder.mkdir()
@@ -243,7 +243,7 @@ def test_a_file_in_a_closed_folder_has_no_hash():
 
 
 @pytest.mark.timeout(20)
-def test_what_is_no_file_has_no_hash(tmp_path: Path):
+def test_path_that_is_not_a_file_has_no_hash(tmp_path: Path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
     if sys.platform != "win32":
@@ -274,7 +274,7 @@ def again_and_again(change: Callable[[], None]) -> Generator[None]:
 
 @pytest.mark.timeout(60)
 @posix_only
-def test_a_pipe_swapped_in_after_the_look_neither_blocks_nor_gives_a_hash(tmp_path: Path):
+def test_pipe_swapped_in_after_the_check_neither_blocks_nor_gives_a_hash(tmp_path: Path):
     file, pipe, good = tmp_path / "file", tmp_path / "pipe", tmp_path / "good"
     os.mkfifo(pipe)
     good.write_bytes(b"good")
@@ -294,9 +294,7 @@ def test_a_pipe_swapped_in_after_the_look_neither_blocks_nor_gives_a_hash(tmp_pa
 @pytest.mark.timeout(60)
 @posix_only
 @pytest.mark.parametrize("folder", [False, True])
-def test_a_link_to_outside_swapped_in_after_the_look_is_never_followed(
-    tmp_path: Path, folder: bool
-):
+def test_outside_link_swapped_in_after_the_check_is_never_followed(tmp_path: Path, folder: bool):
     base, secret = tmp_path / "base", tmp_path / "secret"
     for place, content in ((base / "folder", b"inside"), (secret, b"secret")):
         place.mkdir(parents=True)
@@ -316,7 +314,7 @@ def test_a_link_to_outside_swapped_in_after_the_look_is_never_followed(
 
 
 @posix_only
-def test_devices_sockets_and_made_up_files_give_no_hash_of_what_they_say(tmp_path: Path):
+def test_devices_sockets_and_virtual_files_give_no_hash(tmp_path: Path):
     workspace = Workspace(outside=True)
     uris = ["/dev/null", "/dev/zero", "/dev/tty"]
     assert workspace.hashes(str(tmp_path), uris) == {}
@@ -329,7 +327,7 @@ def test_devices_sockets_and_made_up_files_give_no_hash_of_what_they_say(tmp_pat
         assert workspace.hashes(str(tmp_path), [made_up]) == {made_up: sha(b"")}
 
 
-def test_a_link_that_stays_inside_is_followed_unless_it_leads_nowhere_or_in_a_circle(
+def test_inside_link_is_followed_unless_dangling_or_cyclic(
     tmp_path: Path,
 ):
     (tmp_path / "real").mkdir()
@@ -353,7 +351,7 @@ print(Workspace().hashes(base, [uri]).get(uri), Workspace().folders(base, [uri])
 
 @pytest.mark.skipif(sys.platform == "win32", reason="names are Unicode there")
 @pytest.mark.parametrize("locale", ["C", "POSIX", "C.UTF-8", "de_DE.ISO-8859-1", "ja_JP.eucJP"])
-def test_a_name_is_utf8_in_every_locale(tmp_path: Path, locale: str):
+def test_name_is_utf8_in_every_locale(tmp_path: Path, locale: str):
     base = tmp_path / "straße"
     (base / "日本").mkdir(parents=True)
     (base / "日本/größe.py").write_bytes(b"one")
@@ -370,7 +368,7 @@ def test_a_name_is_utf8_in_every_locale(tmp_path: Path, locale: str):
     assert told.stdout.strip() == f"{sha(b'one')} True"
 
 
-def test_a_file_outside_has_a_hash_only_where_the_setting_allows(tmp_path: Path):
+def test_outside_file_has_a_hash_only_if_the_setting_allows(tmp_path: Path):
     base, outside = tmp_path / "base", tmp_path / "base and more"
     for folder in (base, outside):
         folder.mkdir()
@@ -385,7 +383,7 @@ def test_a_file_outside_has_a_hash_only_where_the_setting_allows(tmp_path: Path)
     assert Workspace(outside=True).hashes(str(base), uris) == dict.fromkeys(uris, sha(b"one"))
 
 
-def test_a_file_that_is_gone_is_told_from_one_that_cannot_be_seen(tmp_path: Path):
+def test_missing_file_is_distinguished_from_an_invisible_one(tmp_path: Path):
     base, outside = tmp_path / "base", tmp_path / "outside"
     for folder in (base / "folder", outside):
         folder.mkdir(parents=True)
@@ -415,7 +413,7 @@ def test_without_a_base_on_this_machine_nothing_has_a_hash(tmp_path: Path):
 
 
 @posix_only
-def test_a_windows_name_has_no_hash_on_posix_but_a_backslash_is_a_plain_character(
+def test_windows_name_has_no_hash_on_posix_but_a_backslash_is_plain(
     tmp_path: Path,
 ):
     with contextlib.chdir(tmp_path):
@@ -438,13 +436,13 @@ def test_devices_pipes_and_streams_have_no_hash_on_windows(tmp_path: Path):
     assert Workspace(outside=True).hashes(str(tmp_path), uris) == {}
 
 
-def test_uris_that_no_system_takes_have_no_hash(tmp_path: Path):
+def test_uris_that_no_system_accepts_have_no_hash(tmp_path: Path):
     for uri in ("nul\0", "\ud83d", "x" * 5000, "a/" * 3000 + "b", "../" * 99):
         assert Workspace(outside=True).hashes(str(tmp_path), [uri]) == {}
         assert Workspace().folders(str(tmp_path), [uri]) <= {str(tmp_path)}
 
 
-def test_what_is_remembered_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_cache_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("codex_checkpoints.storage.workspace._REMEMBERED", 1_000)
     uris = [str(number) for number in range(1_100)]
     for uri in uris:
@@ -471,7 +469,7 @@ def test_no_descriptor_stays_open(tmp_path: Path):
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_every_folder_to_a_file_is_watched_and_where_a_link_leads_but_none_outside(
+def test_folders_to_a_file_and_link_targets_are_watched_but_none_outside(
     tmp_path: Path,
 ):
     base, secret = tmp_path / "base", tmp_path / "secret"
@@ -488,7 +486,7 @@ def test_every_folder_to_a_file_is_watched_and_where_a_link_leads_but_none_outsi
     assert Workspace(outside=True).folders(str(base), uris) == inside | outside
 
 
-def test_a_checkout_that_swaps_whole_folders_is_noticed(tmp_path: Path):
+def test_checkout_that_swaps_whole_folders_is_noticed(tmp_path: Path):
     base = tmp_path / "base"
     workspace = Workspace(clock=Clock(LATER))
     for branch in (b"main", b"next"):

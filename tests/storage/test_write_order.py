@@ -82,7 +82,7 @@ APPENDING: list[Callable[[str], object]] = [
 
 
 @pytest.mark.parametrize(("write_it", "naming"), WAYS, ids=["replaced", "published"])
-def test_a_file_is_flushed_then_named_then_its_folder_is_flushed(
+def test_file_is_flushed_then_renamed_then_its_folder_is_flushed(
     folder: Path, calls: Calls, write_it: Callable[[str], object], naming: str
 ) -> None:
     write_it(str(folder / "a"))
@@ -96,7 +96,7 @@ def test_a_file_is_flushed_then_named_then_its_folder_is_flushed(
 
 
 @pytest.mark.parametrize("append", APPENDING, ids=["under a lock", "without a lock"])
-def test_the_folder_is_flushed_behind_the_first_line_of_a_file_and_never_again(
+def test_folder_is_flushed_only_after_the_first_line_of_a_file(
     folder: Path, calls: Calls, append: Callable[[str], object]
 ) -> None:
     for _ in range(2):
@@ -106,15 +106,13 @@ def test_the_folder_is_flushed_behind_the_first_line_of_a_file_and_never_again(
     assert calls == [*line, ("fsync", "folder"), *line]
 
 
-def test_a_folder_that_is_made_for_a_file_is_flushed_into_the_one_above(
-    folder: Path, calls: Calls
-) -> None:
+def test_new_folder_is_flushed_into_its_parent(folder: Path, calls: Calls) -> None:
     atomic_files.make_folder(str(folder / "new" / "newer"))
 
     assert calls == [("fsync", "folder"), ("fsync", "new")]
 
 
-def test_the_files_of_a_session_are_written_in_these_ways(folder: Path, calls: Calls) -> None:
+def test_files_of_a_session_are_written_in_these_ways(folder: Path, calls: Calls) -> None:
     records = Records(str(folder))
 
     records.write_checkpoint("s", "rollout.jsonl", b"{}")
@@ -133,7 +131,7 @@ def test_the_files_of_a_session_are_written_in_these_ways(folder: Path, calls: C
     ]
 
 
-def test_a_configuration_file_of_codex_is_written_in_these_ways(folder: Path, calls: Calls) -> None:
+def test_codexs_configuration_file_is_written_in_these_ways(folder: Path, calls: Calls) -> None:
     (folder / "config.toml").write_bytes(b"old")
     before = file_edit.read(str(folder / "config.toml"))
 
@@ -151,7 +149,7 @@ def test_a_configuration_file_of_codex_is_written_in_these_ways(folder: Path, ca
 
 
 @pytest.mark.parametrize("room", [0, 3])
-def test_a_full_disk_is_one_error_whatever_it_took(
+def test_full_disk_is_one_error_after_any_call(
     folder: Path, monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
     left, write = room, os.write

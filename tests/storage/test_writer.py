@@ -70,7 +70,7 @@ def long_line(size: int, ordinal: int) -> bytes:
 # --- a line --------------------------------------------------------------------------------------
 
 
-def test_a_line_has_the_keys_in_the_order_in_which_codex_writes_them() -> None:
+def test_line_has_codexs_keys_in_order() -> None:
     item = HistoryItem("response_item", {"b": 1, "a": [2]}, extra={"metadata": {"x": None}})
 
     assert line_of(item, 7, AT) == (
@@ -79,13 +79,13 @@ def test_a_line_has_the_keys_in_the_order_in_which_codex_writes_them() -> None:
     )
 
 
-def test_the_time_of_a_line_is_utc_wherever_it_is_written() -> None:
+def test_time_of_a_line_is_utc_everywhere() -> None:
     elsewhere = AT.astimezone(timezone(timedelta(hours=-9, minutes=-30)))
 
     assert line_of(NOTE, 1, elsewhere) == line_of(NOTE, 1, AT)
 
 
-def test_a_line_is_ascii_so_that_a_part_of_it_is_utf8_too() -> None:
+def test_line_is_ascii_so_that_any_part_is_utf8() -> None:
     item = HistoryItem("event_msg", {"text": "größer \u2028 日本 🙂 \0"})
 
     line = line_of(item, 1, AT)
@@ -103,9 +103,7 @@ def publish(home: Home, path: Path, *lines: bytes) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other rights")
-def test_a_new_session_file_has_the_rights_that_codex_gives(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_new_session_file_has_codexs_mode(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(home.root)  # a relative path is a path too
     old = os.umask(0o027)
     try:
@@ -118,7 +116,7 @@ def test_a_new_session_file_has_the_rights_that_codex_gives(
 
 
 @pytest.mark.parametrize("form", [".jsonl", ".jsonl.zst"])
-def test_a_session_file_that_is_there_is_never_replaced(home: Home, form: str) -> None:
+def test_existing_session_file_is_never_replaced(home: Home, form: str) -> None:
     there = home.put(b"theirs", form=form)
     before = snapshot(home.root)
 
@@ -129,7 +127,7 @@ def test_a_session_file_that_is_there_is_never_replaced(home: Home, form: str) -
     assert there.read_bytes() == b"theirs"
 
 
-def test_a_session_file_that_appears_meanwhile_is_not_replaced(home: Home) -> None:
+def test_session_file_that_appears_meanwhile_is_not_replaced(home: Home) -> None:
     def lines() -> Iterator[bytes]:
         yield b"ours\n"
         home.put(b"theirs")
@@ -141,7 +139,7 @@ def test_a_session_file_that_appears_meanwhile_is_not_replaced(home: Home) -> No
     assert list(home.state.iterdir()) == []
 
 
-def test_lines_that_cannot_be_made_leave_nothing(home: Home) -> None:
+def test_failed_lines_leave_nothing(home: Home) -> None:
     def lines() -> Iterator[bytes]:
         yield b"x" * (3 << 20)
         raise LookupError
@@ -181,7 +179,7 @@ def refusing(name: str, error: int, times: int = 1) -> Callable[..., Any]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links are not used there")
-def test_on_another_file_system_a_file_grows_beside_its_place(
+def test_file_on_another_file_system_grows_beside_its_place(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
@@ -202,7 +200,7 @@ def test_on_another_file_system_a_file_grows_beside_its_place(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links are not used there")
-def test_without_hard_links_a_file_is_renamed_and_still_replaces_none(
+def test_without_hard_links_a_file_is_renamed_and_replaces_none(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "link", refusing("link", errno.EPERM, 2))
@@ -216,7 +214,7 @@ def test_without_hard_links_a_file_is_renamed_and_still_replaces_none(
 
 
 @pytest.mark.parametrize("step", ["write", "fsync", "link", "mkdir"])
-def test_what_the_system_refuses_leaves_nothing_of_a_new_file(
+def test_system_error_leaves_nothing_of_a_new_file(
     home: Home, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     home.state.mkdir()
@@ -235,7 +233,7 @@ def test_what_the_system_refuses_leaves_nothing_of_a_new_file(
 # --- an append -----------------------------------------------------------------------------------
 
 
-def test_nothing_to_append_writes_nothing(home: Home) -> None:
+def test_empty_append_writes_nothing(home: Home) -> None:
     path = home.put(chat("hello") + b"torn")
     before = path.read_bytes()
 
@@ -269,7 +267,7 @@ def test_nothing_to_append_writes_nothing(home: Home) -> None:
     ],
     ids=range(20),
 )
-def test_the_next_ordinal_follows_the_highest_one_near_the_end(
+def test_next_ordinal_follows_the_highest_one_near_the_end(
     home: Home, data: bytes, due: int
 ) -> None:
     path = home.put(data)
@@ -283,7 +281,7 @@ def test_the_next_ordinal_follows_the_highest_one_near_the_end(
     end=st.sampled_from([b"\n", b"", b"{", b"\n\n"]),
     step=st.integers(1, 64),
 )
-def test_looking_back_in_steps_finds_the_same_lines(
+def test_reading_back_in_steps_finds_the_same_lines(
     tmp_path_factory: pytest.TempPathFactory, lengths: list[int], end: bytes, step: int
 ) -> None:
     from codex_checkpoints.storage import rollout_file as session_lines
@@ -316,7 +314,7 @@ def test_looking_back_in_steps_finds_the_same_lines(
         (rollout(session("legacy"), turn(user("hello"))) + b"\xc3\n", "UTF-8"),
     ],
 )
-def test_a_file_that_codex_would_refuse_is_not_written(home: Home, data: bytes, why: str) -> None:
+def test_file_that_codex_would_refuse_is_not_written(home: Home, data: bytes, why: str) -> None:
     path = home.put(data)
 
     with pytest.raises(Unsupported, match=why):
@@ -325,7 +323,7 @@ def test_a_file_that_codex_would_refuse_is_not_written(home: Home, data: bytes, 
     assert path.read_bytes() == data
 
 
-def test_a_packed_file_a_link_or_a_folder_is_not_written(home: Home, tmp_path: Path) -> None:
+def test_compressed_file_link_or_folder_is_not_written(home: Home, tmp_path: Path) -> None:
     packed = home.put(chat("hello"), form=".jsonl.zst")
     with pytest.raises(Unsupported):
         append(home, packed, NOTE)
@@ -344,7 +342,7 @@ def test_a_packed_file_a_link_or_a_folder_is_not_written(home: Home, tmp_path: P
     assert elsewhere.read_bytes() == chat("hello")
 
 
-def test_a_file_that_is_gone_or_has_changed_is_a_conflict(home: Home) -> None:
+def test_missing_or_changed_file_is_a_conflict(home: Home) -> None:
     with pytest.raises(Conflict):
         append(home, home.path(), NOTE)
     path = home.put(chat("hello"))
@@ -359,7 +357,7 @@ def test_a_file_that_is_gone_or_has_changed_is_a_conflict(home: Home) -> None:
 
 
 @pytest.mark.parametrize("room", [10**6, 50])
-def test_a_torn_last_line_gets_its_end_and_a_write_that_is_cut_short_goes_on(
+def test_torn_last_line_is_ended_and_a_short_write_is_continued(
     home: Home, monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
     path = home.put(chat("hello") + b'{"timestamp":"2026')
@@ -381,7 +379,7 @@ def test_a_torn_last_line_gets_its_end_and_a_write_that_is_cut_short_goes_on(
 
 
 @pytest.mark.parametrize("step", ["write", "fsync"])
-def test_an_append_that_fails_is_taken_back(
+def test_failed_append_is_rolled_back(
     home: Home, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     path = home.put(chat("hello") + b"torn")
@@ -405,7 +403,7 @@ def test_an_append_that_fails_is_taken_back(
     assert path.read_bytes() == before
 
 
-def test_what_somebody_wrote_behind_a_failed_append_stays(
+def test_lines_of_others_after_a_failed_append_stay(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = home.put(chat("hello"))
@@ -431,7 +429,7 @@ def test_what_somebody_wrote_behind_a_failed_append_stays(
 # --- no write without the lock -------------------------------------------------------------------
 
 
-def test_without_the_threads_own_lock_nothing_is_written(home: Home, tmp_path: Path) -> None:
+def test_nothing_is_written_without_the_threads_lock(home: Home, tmp_path: Path) -> None:
     path = home.put(chat("hello"))
     target = home.path(archived=True)
     other = Home(tmp_path / "other")
@@ -461,7 +459,7 @@ def test_without_the_threads_own_lock_nothing_is_written(home: Home, tmp_path: P
     assert snapshot(home.root) == before
 
 
-def test_the_writer_decides_no_metadata_since_it_knows_none(home: Home) -> None:
+def test_writer_decides_no_metadata(home: Home) -> None:
     command = "import sys, codex_checkpoints.storage.writer; print(*sys.modules)"
     loaded = set(home.alone(sys.executable, "-c", command).stdout.decode().split())
 
@@ -473,7 +471,7 @@ def test_the_writer_decides_no_metadata_since_it_knows_none(home: Home) -> None:
 # --- moving and removing -------------------------------------------------------------------------
 
 
-def test_a_moved_file_keeps_bytes_and_time_and_never_replaces_one(home: Home) -> None:
+def test_moved_file_keeps_bytes_and_time_and_replaces_none(home: Home) -> None:
     path = home.put(chat("hello"))
     os.utime(path, ns=(10**18, 10**18))
     target = home.path(archived=True)
@@ -493,7 +491,7 @@ def test_a_moved_file_keeps_bytes_and_time_and_never_replaces_one(home: Home) ->
         assert target.read_bytes() == chat("hello")
 
 
-def test_removing_a_file_that_is_gone_is_no_error(home: Home) -> None:
+def test_removing_a_missing_file_is_not_an_error(home: Home) -> None:
     path = home.put(chat("hello"))
 
     with hold(home) as lock:
@@ -514,7 +512,7 @@ def leave(path: Path) -> Path:
     return path
 
 
-def test_temporary_files_that_were_left_are_removed_and_nothing_else(home: Home) -> None:
+def test_only_leftover_temporary_files_are_removed(home: Home) -> None:
     name = home.path().name
     archived = home.path(archived=True).parent
     stay = [
@@ -537,7 +535,7 @@ def test_temporary_files_that_were_left_are_removed_and_nothing_else(home: Home)
     assert writer.clear_leftovers(str(home.state), str(home.root)) == 0
 
 
-def test_a_temporary_file_stays_while_another_process_writes_it(home: Home) -> None:
+def test_temporary_file_stays_while_another_process_writes_it(home: Home) -> None:
     path = home.path()
 
     def lines() -> Iterator[bytes]:
@@ -549,7 +547,7 @@ def test_a_temporary_file_stays_while_another_process_writes_it(home: Home) -> N
     assert path.exists()
 
 
-def test_a_temporary_file_of_a_thread_that_is_held_stays(home: Home) -> None:
+def test_temporary_file_of_a_held_thread_stays(home: Home) -> None:
     beside = leave(home.path().parent / f".{home.path().name}.tmp")
 
     with hold(home):
