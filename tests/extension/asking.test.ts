@@ -14,7 +14,7 @@ test("an answer counts until another question is begun", () => {
   assert.equal(isSecondNewest(), true, "asking changes nothing");
 });
 
-test("a text that was told has a name that no other window gives", () => {
+test("the name of a stored text is unique to its window", () => {
   const [here, elsewhere] = [new KeptTexts(), new KeptTexts()];
   const name = here.keep("all that a model will be told");
 
@@ -23,7 +23,7 @@ test("a text that was told has a name that no other window gives", () => {
   assert.equal(elsewhere.text(name), undefined);
 });
 
-test("what is asked for many times during the work is done once more", async () => {
+test("requests made during the work cause one more run", async () => {
   const done: string[] = [];
   const ends: (() => void)[] = [];
   const one = new OneAtATime(async () => {

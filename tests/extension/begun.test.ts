@@ -19,7 +19,7 @@ const WINDOW: Window = {
 };
 const of = (source: Branch | null) => ({ sessionId: "new", source, items: [], nextCursor: null });
 
-test("after a compaction the new level stands beside the old one, with the source", () => {
+test("after a compaction the new level is shown beside the old one, with the source", () => {
   const made = session({ contextTokens: 9_500, contextTokensSource: "estimated" });
 
   assert.deepEqual(begunFrom(made, of(SOURCE), [WINDOW]), {
@@ -29,7 +29,7 @@ test("after a compaction the new level stands beside the old one, with the sourc
   assert.equal(begunFrom(session({ contextTokens: null }), of(SOURCE), [WINDOW])?.after, 9_000);
 });
 
-test("a source that is gone has no name, and a restore has no level before", () => {
+test("a missing source has no name, and a restore has no earlier level", () => {
   const restored = { ...SOURCE, kind: "restore", mode: "hard", available: false };
 
   const begun = begunFrom(session({}), of(restored), [WINDOW]);

@@ -20,11 +20,11 @@ const FILE: FileChange = {
   ...{ seenIn: 2, now: "same", before: "x = 1\ny\n", after: "x = 2\ny\n", patches: [PATCH] },
 };
 
-test("two texts that are proved are the sides of a diff", () => {
+test("two proved texts are the sides of a diff", () => {
   assert.deepEqual(sidesOf(FILE), { before: FILE.before, after: FILE.after, about: "" });
 });
 
-test("where one is not, the sides are what patches took and what they brought, and say so", () => {
+test("without a proof the sides are the removed and the added lines of patches, and say so", () => {
   const { about, before, after } = sidesOf({ ...FILE, before: null });
 
   assert.equal(about, " (from patches)");
@@ -32,7 +32,7 @@ test("where one is not, the sides are what patches took and what they brought, a
   assert.equal(after, "──── turn 2\n⋯ def a():\nx = 2\ny\n");
 });
 
-test("a change without a patch is named, and no text of a patch rules the editor", () => {
+test("a change without a patch is named, and text of a patch never controls the editor", () => {
   const told = [
     { ref: "#9", turn: null, text: null },
     { ref: "#11", turn: 3, text: "+a\u202eb\u001b[2J" },
@@ -43,7 +43,7 @@ test("a change without a patch is named, and no text of a patch rules the editor
   assert.match(after, /turn 3\na b \[2J\n$/);
 });
 
-test("of a file that only commands changed the sides are no equal texts", () => {
+test("a file changed only by commands has two different sides", () => {
   const patches = [{ ref: "#9", turn: 2, text: null }];
   const { before, after, about } = sidesOf({ ...FILE, before: null, patches });
 

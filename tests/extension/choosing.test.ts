@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { codexMissing, howToInstallPython } from "../../extension/src/client/model/interpreters.ts";
 
-test("where Codex is not found it is said which setting was looked at", () => {
+test("a missing Codex names the setting that was used", () => {
   assert.equal(
     codexMissing("", undefined),
     "Codex was not found on the PATH. The setting codexCheckpoints.codexPath is not set.",

@@ -54,13 +54,13 @@ function compacted(some: Partial<Compacted> = {}): Compacted {
   };
 }
 
-test("the figures of a compaction stand in one line, estimates marked as such", () => {
+test("the figures of a compaction are in one line, with estimates marked", () => {
   assert.equal(figures(compacted()), "200,716 → ~2,140 tokens · 2 kept · 1 left out");
   assert.match(figures(compacted({ truncated: [piece(2)] })), / · 1 cut · /);
   assert.match(figures(compacted({ digestTokens: 1204 })), / · digest: 1,204 tokens$/);
 });
 
-test("the notice says where the work goes on, and promises nothing more", () => {
+test("the notice says where the work continues, and promises nothing more", () => {
   assert.equal(
     notice(compacted()),
     "Compacted into a new session: 200,716 → ~2,140 tokens. The original stays as it is.",
@@ -86,7 +86,7 @@ test("the report counts pieces by kind and fate, without ids and times", () => {
   assert.ok(!reportText(compacted({ sessionId: "a\u001b[31m\nb" })).includes("\u001b"));
 });
 
-test("a window says what opened it and how full it was before and after", () => {
+test("a window shows the reason for its start, and how full it was before and after", () => {
   const window = {
     number: 1,
     windowId: "w1",
@@ -119,7 +119,7 @@ test("a window says what opened it and how full it was before and after", () => 
   assert.match(hostile.spoken, /a b, c d, Window 1$/);
 });
 
-test("a history reads as what it is, and nothing in it is obeyed", () => {
+test("a history is shown as plain data, and nothing in it has an effect", () => {
   const text = historyText([
     {
       type: "message",

@@ -37,7 +37,7 @@ const USUAL = digest(8000, [
   line("KEY_LINES", "- #5 out: x", { why: "lines of an output" }),
 ]);
 
-test("the usual digest stands by section, each record with its anchor and its lines", () => {
+test("the default digest is shown by section, each record with its anchor and its lines", () => {
   const parts = digestParts(USUAL, USUAL);
 
   assert.deepEqual(seen(parts), [
@@ -59,7 +59,7 @@ test("the usual digest stands by section, each record with its anchor and its li
   assert.equal(budgetText(parts, USUAL, USUAL), "50 tokens in 7 lines. This is the default.");
 });
 
-test("another budget says of each line whether it comes or goes, in its place", () => {
+test("another budget marks each line as added or removed, at its place", () => {
   const small = digest(4000, [
     line("STATUS", "- last turn: answered, see #7 there", { ref: null }),
     line("OUTCOMES", "- t2 #9 answered: done"),
@@ -92,7 +92,7 @@ test("another budget says of each line whether it comes or goes, in its place", 
   );
 });
 
-test("what is left out is counted by section, also where nothing else is in it", () => {
+test("omitted lines are counted by section, even in an empty one", () => {
   const none = digest(300, [], { REQUESTS: 1340, KEY_LINES: 1, OF_LATER: 2 });
 
   const parts = digestParts(none, none);
@@ -107,7 +107,7 @@ test("what is left out is counted by section, also where nothing else is in it",
   );
 });
 
-test("without a digest all that goes is shown, and that there is none", () => {
+test("without a digest all omitted lines are shown", () => {
   const off = digest(0, []);
 
   const parts = digestParts(off, USUAL);
@@ -119,7 +119,7 @@ test("without a digest all that goes is shown, and that there is none", () => {
   assert.ok(seen(parts).every((each) => !each.startsWith("+")));
 });
 
-test("a reason that a whole section shares is said once, others at their records", () => {
+test("a reason shared by a whole section is shown once, others at their records", () => {
   const [, answers, key] = digestParts(USUAL, USUAL);
 
   assert.equal(answers?.why, "a reason");
@@ -134,7 +134,7 @@ test("a reason that a whole section shares is said once, others at their records
   );
 });
 
-test("a command says itself whether it passed, so no reason stands beside it", () => {
+test("a command shows its own outcome, so it has no reason beside it", () => {
   const checks = digest(8000, [
     line("CHECKS", "- #3 exit 1: make", { why: "a failing command" }),
     line("CHECKS", "- #5 exit 0: ls", { why: "a command that passed" }),
@@ -145,7 +145,7 @@ test("a command says itself whether it passed, so no reason stands beside it", (
   assert.deepEqual([part?.why, ...(part?.records.map(({ why }) => why) ?? [])], ["", "", ""]);
 });
 
-test("a page asks for budgets that a digest may have, and for records by name", () => {
+test("a page requests valid budgets, and records by name", () => {
   for (const [budget, read] of [
     [0, 0],
     [32_000, 32_000],

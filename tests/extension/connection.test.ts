@@ -49,7 +49,7 @@ function rows(some: Partial<ConnectReport>): ConnectionNode[] {
 const hookRow = (some: Partial<ConnectDoor>): ConnectionNode | undefined =>
   rows({ doors: [door(some)] })[0];
 
-test("a door that works says when it was called, and has no button", () => {
+test("a working door shows its last call, and has no button", () => {
   const row = hookRow({});
 
   assert.equal(row?.row.description, "connected · called 2m ago");
@@ -59,13 +59,13 @@ test("a door that works says when it was called, and has no button", () => {
   assert.equal(row?.step, "");
 });
 
-test("a door that was called just now says so in words", () => {
+test("a door called just now says so in words", () => {
   const lastRanAt = new Date(NOW).toISOString();
 
   assert.equal(hookRow({ lastRanAt })?.row.description, "connected · called now");
 });
 
-test("a door that is not connected has the button that connects it, and nothing to take out", () => {
+test("a disconnected door has a button to connect it, and none to remove it", () => {
   const some = { configured: false, trusted: null, lastRanAt: null } as const;
   const row = hookRow({ ...some, problem: "not_configured", next: "connect" });
 
@@ -74,7 +74,7 @@ test("a door that is not connected has the button that connects it, and nothing 
   assert.equal(row?.isRemovable, false);
 });
 
-test("a door in a file that cannot be read is not called unconnected, and nothing is changed", () => {
+test("a door in an unreadable file is not shown as disconnected, and nothing is changed", () => {
   const hook = { event: "PreCompact", configured: false, trust: null, enabled: null };
   const hooks = [{ ...hook, lastRanAt: null, lastSession: null, failure: null }];
   const some = { configured: false, trusted: null, lastRanAt: null, next: null } as const;
@@ -105,7 +105,7 @@ test("each problem of a door is said in words of its own, and looks like one", (
   assert.ok(states.every((row) => row?.icon === "warning"));
 });
 
-test("a call that failed is a warning, with its code and the server's way out", () => {
+test("a failed call is a warning, with its code and the server's remedy", () => {
   const row = hookRow({ problem: "failed", failure: FAILURE, wayOut: "Make room on the disk." });
 
   assert.equal(row?.row.icon, "warning");
@@ -114,7 +114,7 @@ test("a call that failed is a warning, with its code and the server's way out", 
   assert.match(row?.row.spoken ?? "", /Make room on the disk\.$/);
 });
 
-test("hooks stand below their door, each with what Codex says of it", () => {
+test("hooks are below their door, each with its status in Codex", () => {
   const hook = { lastRanAt: null, lastSession: null, failure: null, enabled: true };
   const [row] = rows({
     hooks: [
@@ -134,7 +134,7 @@ test("hooks stand below their door, each with what Codex says of it", () => {
   );
 });
 
-test("what is wrong with Codex and problems are rows of plain text", () => {
+test("problems and faults of Codex are rows of plain text", () => {
   const found = rows({
     codexVersion: null,
     codexProblem: "codex_not_found",
@@ -150,7 +150,7 @@ test("what is wrong with Codex and problems are rows of plain text", () => {
   );
 });
 
-test("the text to agree to names each file, where its copy is, and what changes in it", () => {
+test("the confirmation names each file, its backup and its changes", () => {
   const changes = [
     { path: "/h/config.toml", action: "edit", diff: "+[hooks]\n", backup: "/h/config.toml.bak" },
     { path: "/h/hooks.json", action: "create", diff: "+{}\n", backup: null },

@@ -23,7 +23,7 @@ function record(some: Partial<Recalled> = {}): Recalled {
   return { ...place, kind: "output", text: "one\ntwo", total: 7, ...some };
 }
 
-test("a digest stands as it is, and below it what it costs and leaves out, section by section", () => {
+test("a digest is shown unchanged, followed by its cost and omissions by section", () => {
   const left = { KEY_LINES: 1340, REQUESTS: 1, EARLIER_SUMMARY: 2 };
   assert.equal(
     digestText(digest({ left })),
@@ -32,7 +32,7 @@ test("a digest stands as it is, and below it what it costs and leaves out, secti
   assert.match(digestText(digest()), /\n──── 1,204 of at most 8,000 tokens\n$/);
 });
 
-test("without a digest the document says which setting switched it off", () => {
+test("without a digest the document names the setting that disabled it", () => {
   const text = digestText(digest({ text: "", tokens: 0, budget: 0 }));
   assert.match(text, /switched off: the setting codexCheckpoints\.digestTokens is 0/);
 });
@@ -59,7 +59,7 @@ test("the anchor in front of a line is a link, and nothing else is", () => {
   assert.deepEqual(anchorsIn("- #1 no digest at all"), []);
 });
 
-test("a record says what it is, and how much of it is not shown", () => {
+test("a record shows its kind, and how much of it is hidden", () => {
   assert.equal(recalledText(record(), "one\ntwo"), "──── #12 · output · turn 3\none\ntwo\n");
   const earlier = record({ turn: null, kind: "user", total: 9 });
   assert.equal(
@@ -85,7 +85,7 @@ test("a record cannot turn its text around or colour it", () => {
   );
 });
 
-test("each level adds names to those of the others, and a wrong one takes no other with it", () => {
+test("each level adds names, and an invalid one affects no other", () => {
   const long = "x".repeat(129);
   assert.deepEqual(namesIn([["*.pem", "a"], undefined, ["a", 7, "", long, "b"], "c", { d: "e" }]), [
     "*.pem",
@@ -94,7 +94,7 @@ test("each level adds names to those of the others, and a wrong one takes no oth
   ]);
 });
 
-test("the server quotes a session with anchors that it can recall, but no file that is to be ignored", async (t) => {
+test("the server quotes a session with anchors that it can recall, but no ignored file", async (t) => {
   const home = await makeHome();
   t.after(() => home.remove());
   await writeFile(join(home.project, "auth.py"), "token = None\n");

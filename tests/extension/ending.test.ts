@@ -23,7 +23,7 @@ function isThere({ pid }: ChildProcess): boolean {
   }
 }
 
-test("a process that hears nothing but its end is gone after the time it has", POSIX, async () => {
+test("a process that ignores messages is killed after the timeout", POSIX, async () => {
   const child = await program('process.on("SIGTERM", () => console.log("never"))');
 
   await end(child, 200);
@@ -32,7 +32,7 @@ test("a process that hears nothing but its end is gone after the time it has", P
   assert.equal(isThere(child), false);
 });
 
-test("a process that is stopped in the middle is gone after the time it has", POSIX, async () => {
+test("a suspended process is killed after the timeout", POSIX, async () => {
   const child = await program("");
   process.kill(child.pid ?? 0, "SIGSTOP");
 
@@ -42,7 +42,7 @@ test("a process that is stopped in the middle is gone after the time it has", PO
   assert.equal(isThere(child), false);
 });
 
-test("a process that ends when it is told to is not waited for any longer", POSIX, async () => {
+test("a process that ends on request is not awaited any longer", POSIX, async () => {
   const child = await program('process.on("SIGTERM", () => process.exit(7))');
 
   await end(child, 60_000);
@@ -51,7 +51,7 @@ test("a process that ends when it is told to is not waited for any longer", POSI
   assert.equal(isThere(child), false);
 });
 
-test("a process that has ended is left alone", async () => {
+test("an ended process is left alone", async () => {
   const child = await program("process.stdin.on('data', () => process.exit(0))");
   child.stdin?.write("end");
   await once(child, "exit");

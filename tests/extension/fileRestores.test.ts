@@ -15,7 +15,7 @@ const FILE: RestoredFile = {
   ...{ added: 0, removed: 0, offered: true, on: true, written: false },
 };
 
-test("a row says what is done, how many lines, and why", () => {
+test("a row shows the action, the number of lines, and the reason", () => {
   const more = { path: "src/$(x)\u202e.py", label: "merge", added: 2, removed: 1, why: "old" };
 
   assert.deepEqual(rowWords(FILE), { label: "a.py", description: "restore" });
@@ -26,14 +26,14 @@ test("a row says what is done, how many lines, and why", () => {
   });
 });
 
-test("the button counts what it writes, and the conversation alone writes no file", () => {
+test("the button counts the files it writes, and the conversation alone writes none", () => {
   assert.equal(restoreLabel("conversation", 2), "Restore");
   assert.equal(restoreLabel("files", 0), "Restore Files");
   assert.equal(restoreLabel("files", 1), "Restore 1 File");
   assert.equal(restoreLabel("both", 2), "Restore with 2 Files");
 });
 
-test("what a page asks for is read; anything else restores no file", () => {
+test("a valid request of a page is read; any other restores no file", () => {
   assert.deepEqual(["both", "all", null].map(readScope), ["both", "conversation", "conversation"]);
   assert.deepEqual(readPaths(["a.py", 1, null]), ["a.py"]);
   assert.deepEqual(readPaths("a.py"), []);

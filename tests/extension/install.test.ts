@@ -73,7 +73,7 @@ test("the setting comes first, then the Python extension's choice, then the PATH
 });
 
 test(
-  "the server is run by what runs the interpreter, where that has a path",
+  "the server runs with the interpreter's own executable, where that has a path",
   NOT_HERE,
   async () => {
     const executable = join(folder, "versions", "python");
@@ -85,7 +85,7 @@ test(
   },
 );
 
-test("a name that a version manager left behind is passed over", NOT_HERE, async () => {
+test("a stale shim of a version manager is skipped", NOT_HERE, async () => {
   await program("python3", "echo 'pyenv: python3: command not found' >&2", "exit 127");
   await program("python", answering("3.12.1"));
 
@@ -108,7 +108,7 @@ test("an interpreter that is too old says so itself", NOT_HERE, async () => {
   assert.equal(told[0], "python3: Python 3.8.18 is not supported");
 });
 
-test("one that hangs is given up, one that chatters is not a Python", NOT_HERE, async () => {
+test("a hanging interpreter times out, and a chatty one is not a Python", NOT_HERE, async () => {
   const hanging = await program("hanging", "exec sleep 30");
   const chatty = await program("chatty", "echo Welcome");
   const short = { ...around, timeout: 200 };
@@ -121,27 +121,23 @@ test("one that hangs is given up, one that chatters is not a Python", NOT_HERE, 
   );
 });
 
-test(
-  "it is run apart from the user's environment, with the launcher's probe",
-  NOT_HERE,
-  async () => {
-    await program("python3", `echo "$@" > '${join(folder, "args")}'`, answering("3.13.0"));
-    await find(NOTHING);
-    const { readFile } = await import("node:fs/promises");
+test("an interpreter is probed in isolation from the user's environment", NOT_HERE, async () => {
+  await program("python3", `echo "$@" > '${join(folder, "args")}'`, answering("3.13.0"));
+  await find(NOTHING);
+  const { readFile } = await import("node:fs/promises");
 
-    assert.equal(
-      (await readFile(join(folder, "args"), "utf8")).trim(),
-      `-I -S -X utf8 -u ${around.launcher} probe`,
-    );
-  },
-);
+  assert.equal(
+    (await readFile(join(folder, "args"), "utf8")).trim(),
+    `-I -S -X utf8 -u ${around.launcher} probe`,
+  );
+});
 
-test("a path that depends on where one stands is not run", NOT_HERE, async () => {
+test("a relative path is not run", NOT_HERE, async () => {
   const attempt = await tryOut({ origin: "a test", command: ["./bin/python3"] }, around);
   assert.equal(attempt.reason, "not an absolute path");
 });
 
-test("uv is asked last, and what it names is run like the others", NOT_HERE, async () => {
+test("uv is asked last, and its interpreter is probed like the others", NOT_HERE, async () => {
   const python = await program("hidden", answering("3.13.5"));
   await program("uv", `test "$UV_PYTHON_DOWNLOADS" = never && echo '${python}'`);
 
@@ -169,7 +165,7 @@ test("all that can run the server are found, each attempt with its reason", NOT_
   ]);
 });
 
-test("where nothing does, every attempt is told with its reason", NOT_HERE, async () => {
+test("without a usable interpreter every attempt has its reason", NOT_HERE, async () => {
   const { found, told } = await find({ ...NOTHING, setting: "/gone/python" });
 
   assert.equal(found, null);
@@ -182,7 +178,7 @@ test("where nothing does, every attempt is told with its reason", NOT_HERE, asyn
   ]);
 });
 
-test("a launcher that stays runs the one of the extension, and tells where it lies itself", async () => {
+test("the permanent launcher runs the extension's one, and reports its own place", async () => {
   const [stable, own] = [join(folder, "stable.py"), join(folder, 'a "b" größe.py')];
   await writeFile(stable, launcherText(own));
   const lines = ["import os, sys", `print(os.environ["${LAUNCHER}"], __file__, sys.argv[1:])`];

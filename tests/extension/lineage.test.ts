@@ -48,7 +48,7 @@ test("each session is a line from its beginning to its last record, on one axis"
   );
 });
 
-test("what happened within a minute is seen beside a pause of days", () => {
+test("events within a minute remain visible beside a pause of days", () => {
   const { rows } = tree("a", [
     node("a", null, minutes(0), minutes(1)),
     node("b", "a", minutes(10_000), minutes(10_001)),
@@ -73,7 +73,7 @@ test("the source of a pulled branch is in the remote, where it is not here", () 
   );
 });
 
-test("a branch tells how it was made, and where it left", () => {
+test("a branch shows how it was made, and where it left its source", () => {
   const left = node("b", "a", hour(12), hour(18));
   const link = left.link && { ...left.link, afterTurn: 2 };
   const [, row] = tree("a", [node("a", null, hour(10), hour(14)), { ...left, link }]).rows;
@@ -81,7 +81,7 @@ test("a branch tells how it was made, and where it left", () => {
   assert.deepEqual([row?.made, row?.source], ["forked after turn 2", "About a"]);
 });
 
-test("a session that is gone stands where its child left it, and does not open", () => {
+test("a missing session is drawn where its child left it, and does not open", () => {
   const gone = { ...node("a", null, hour(10), hour(10)), available: false, windows: [] };
   const nodes = [{ ...gone, updatedAt: null }, node("b", "a", hour(12), hour(13))];
 
@@ -92,7 +92,7 @@ test("a session that is gone stands where its child left it, and does not open",
   assert.equal(second?.parent, 0);
 });
 
-test("of a large tree the first sessions are drawn and the one that is shown, and this is said", () => {
+test("a large tree draws its first sessions and the shown one, and says so", () => {
   const nodes = Array.from({ length: 100 }, (_, at) => node(`s${at}`, null, hour(10), hour(11)));
   const asked = { sessionId: "s90", root: "s0", nodes, circles: [{}], omitted: 7 };
 

@@ -25,19 +25,19 @@ const MUCH = loss({
   rereads: [{ uri: "shop.py", times: 3, ref: "c7", seq: 50 }],
 });
 
-test("beside a window stands how much was lost, read again, and whether it goes in circles", () => {
+test("a window shows how much was lost and read again, and whether the session loops", () => {
   assert.equal(lossWords(MUCH), "3 lost · 3 read again");
   assert.equal(lossWords(loss({})), "");
 });
 
-test("what nobody can read is not called lost", () => {
+test("an unreadable replacement is not reported as lost", () => {
   const task = { text: "Fix the shop", ref: "u1", seq: 3, lost: null };
   const sealed = loss({ sealed: true, task, taskPresent: null });
   assert.equal(lossWords(sealed), "1 unknown");
   assert.match(lossesText([sealed]), /\nLast request: 1 unknown\n {2}\? Fix the shop · #3\n/);
 });
 
-test("what nobody can read is not counted as kept either", () => {
+test("an unreadable replacement is not counted as kept either", () => {
   const files = [true, false, false].map((isKept, at) => ({
     uri: `f${at}.py`,
     change: "update" as const,
@@ -70,7 +70,7 @@ test("the document names each thing with its record, and whether it is lost", ()
   );
 });
 
-test("one that is not listed, and one byte, are told in the singular", () => {
+test("a single unlisted item and a single byte are in the singular", () => {
   const text = lossesText([loss({ notListed: 1, reads: 1, rereadsUnchanged: 1, bytes: 1 })]);
 
   assert.match(text, /\n1 more is not listed\.\n/);
@@ -81,7 +81,7 @@ test("a session without compactions has lost nothing, and the document says so",
   assert.match(lossesText([]), /never compacted/);
 });
 
-test("what a session says in a loss stays one line of text", () => {
+test("text of a session in a loss stays one line", () => {
   const task = { text: "a\u202eb\n[c](command:d)", ref: "u1", seq: 3, lost: true };
   const text = lossesText([
     loss({ task, openedAt: "x\u001b[2J", trigger: "\u001b[3J", strategy: "\u009b4J" }),
@@ -131,7 +131,7 @@ const OFFER: Offer = {
   windowSource: "advertised",
 };
 
-test("a person is told once that a context is nearly full, and again in a later window", () => {
+test("a nearly full context is announced once, and again in a later window", () => {
   const hints = new Hints(Date.parse("2026-11-20T09:00:00.000Z"));
   const full = session({ offer: OFFER, windows: 1 });
 
@@ -142,7 +142,7 @@ test("a person is told once that a context is nearly full, and again in a later 
   assert.equal(hints.isDue(session({ offer: OFFER, windows: 2 })), true);
 });
 
-test("a context that is as full after another turn gives no second hint", () => {
+test("a context equally full after another turn gives no second hint", () => {
   const hints = new Hints(Date.parse("2026-11-20T09:00:00.000Z"));
   const full = session({ offer: OFFER, windows: 1 });
   const duringTheTurn = session({ offer: null, windows: 1 });
@@ -153,7 +153,7 @@ test("a context that is as full after another turn gives no second hint", () => 
   );
 });
 
-test("a session that rested before the window was opened gives no hint", () => {
+test("a session idle before the window was opened gives no hint", () => {
   const offer = { tokens: 9, tokensSource: "reported", trigger: 5, target: 4, window: 10 };
   const full = session({ offer: { ...offer, windowSource: "advertised" } });
 

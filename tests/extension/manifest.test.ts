@@ -41,7 +41,7 @@ test("a row of a session has no icons, so that name, age and meter keep their ro
   assert.deepEqual(icons, []);
 });
 
-test("menus, shortcuts and welcome texts name commands that are there", () => {
+test("menus, shortcuts and welcome texts name existing commands", () => {
   const known = new Set(commands.map(({ command }) => command));
   const inMenus = Object.values<{ command: string }[]>(manifest.contributes.menus).flat();
   const inTexts = [...JSON.stringify(manifest).matchAll(/\(command:([\w.]+)\)/g)].map(
@@ -64,7 +64,7 @@ test("each shortcut is documented", () => {
   }
 });
 
-test("each empty view has a sentence with a way out", () => {
+test("each empty view has a sentence with a next step", () => {
   const welcome: { contents: string; when: string }[] = manifest.contributes.viewsWelcome;
   const textOf = (when: RegExp) => welcome.find((each) => when.test(each.when))?.contents ?? "";
 
@@ -94,7 +94,7 @@ test("each step of the walkthrough has its picture, and a button", () => {
   }
 });
 
-test("the walkthrough tells what a session, a checkpoint and both restores are", () => {
+test("the walkthrough explains a session, a checkpoint and both restores", () => {
   // AGN-70: four ideas.
   const whole = JSON.stringify(manifest.contributes.walkthroughs);
   for (const idea of [
@@ -107,7 +107,7 @@ test("the walkthrough tells what a session, a checkpoint and both restores are",
   }
 });
 
-test("what is said of many has its words for one", () => {
+test("every plural text has its singular", () => {
   const strings = sources.join("\n");
   const counts = strings.matchAll(/\$\{[^{}`]*\} ((?!is\b|was\b|at\b)[a-z ]*?[a-z]{2,})s\b/g);
   const many = [...counts].map(([, name]) => name);
@@ -123,7 +123,7 @@ test("nothing is rendered as markdown, nothing links to a command", () => {
   assert.deepEqual(linesWith(/\bcommand:\w/), []);
 });
 
-test("what names a program or a folder cannot come from a workspace", () => {
+test("a setting that names a program or a folder cannot come from a workspace", () => {
   const { properties } = manifest.contributes.configuration;
   const trusted: string[] = manifest.capabilities.untrustedWorkspaces.restrictedConfigurations;
   for (const name of ["server.command", "python", "codexHome", "stateDir", "hashOutsideFolder"]) {
@@ -160,7 +160,7 @@ function linesWith(pattern: RegExp): string[] {
   return sources.flatMap((source) => source.split("\n")).filter((line) => pattern.test(line));
 }
 
-test("an anchor such as #165 in a text of ours is not shown as a colour", () => {
+test("an anchor such as #165 in our text is not shown as a colour", () => {
   const options = manifest.contributes.configurationDefaults["[codex-checkpoint-view]"];
   assert.equal(options["editor.colorDecorators"], false);
 });

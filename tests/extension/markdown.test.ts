@@ -39,7 +39,7 @@ test("an answer is rendered: headings, emphasis, lists, tables, code with its la
   ]);
 });
 
-test("a request stays as it was typed, but for code between backticks", () => {
+test("a request stays as typed, except for code between backticks", () => {
   const typed = "# Why is __init__ 2 * 3 * 4?\n  - [a](b.py)\n<b>\nSee `x`:\n```py\nx\n```";
 
   const marks = readTyped(typed);
@@ -74,7 +74,7 @@ for (const address of [
   });
 }
 
-test("a picture is its words and its address, and is never loaded", () => {
+test("a picture is shown as its words and address, and is never loaded", () => {
   const marks = readMarkdown("![the logo](https://tracker.example/a.png?id=7)");
 
   assert.deepEqual(marks, [
@@ -119,13 +119,13 @@ test("an address is a page on the web, a place in a file, or nothing", () => {
   }
 });
 
-test("a page asks for a link and for all of a text in known words", () => {
+test("a page requests a link and a whole text in known words", () => {
   assert.deepEqual(fromPage({ kind: "link", address: "a.ts" }), { kind: "link", address: "a.ts" });
   assert.equal(fromPage({ kind: "link", address: 1 }), null);
   assert.deepEqual(fromPage({ kind: "whole", ref: "#1" }), { kind: "whole", ref: "#1" });
 });
 
-test("controls, escapes of a terminal and bidirectional marks do not come through", () => {
+test("control characters, terminal escapes and bidirectional marks are removed", () => {
   const marks = readMarkdown("\u001b[31mred\u202eesrever\u2066 `\u0007`\r\n\r\n```\n\u202e\n```");
 
   assert.doesNotMatch(words(marks), /(?![\n\t])\p{Cc}|\p{Bidi_Control}/u);
@@ -181,7 +181,7 @@ for (const [name, text] of Object.entries(TIRING)) {
   });
 }
 
-test("a text that is too long, too deep or of too many pieces is not rendered", () => {
+test("a text that is too long, too deep or too fragmented is not rendered", () => {
   assert.equal(readMarkdown(`${fill("word ")}!`), null);
   assert.equal(readTyped(`${fill("word ")}!`), null);
   assert.equal(readMarkdown(TIRING["lists within lists"]), null);

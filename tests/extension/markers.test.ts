@@ -67,7 +67,7 @@ function branch(some: Partial<Branch>): Branch {
   };
 }
 
-test("a marker says what it is called, on which turn it stands and since when", () => {
+test("a marker shows its name, its turn and its age", () => {
   const row = markerRow(marker({}), session({}), NOW);
 
   assert.equal(row.label, "before the rewrite");
@@ -87,7 +87,7 @@ test("a marker whose turn was rolled back is shown as detached, to eye and ear",
   assert.ok(isDetached(detached, session({})));
 });
 
-test("a marker that a branch has of its source is no detached one", () => {
+test("a marker inherited from the source of a branch is not detached", () => {
   const inherited = marker({ sessionId: "the source", turnNumber: null, detached: true });
 
   assert.equal(isDetached(inherited, session({})), false);
@@ -113,7 +113,7 @@ test("turns are offered with the newest first", () => {
   );
 });
 
-test("a label says something, within the length that is kept", () => {
+test("a label is not empty and fits the stored length", () => {
   assert.equal(labelProblem(" \u0007 "), "Enter a text.");
   assert.equal(labelProblem("𝔘".repeat(160)), null);
   assert.equal(labelProblem("𝔘".repeat(161)), "160 characters at most.");
@@ -148,7 +148,7 @@ test("a session is a leaf unless there is something below it", () => {
   }
 });
 
-test("a branch is told from its source, which may be called the same", () => {
+test("a branch is distinguished from a source of the same name", () => {
   const made = session({ forkedFrom: "a", madeBy: "restore", archived: true, branches: 2 });
 
   assert.equal(standsFor(made), "archivedSession made branch source");
@@ -163,7 +163,7 @@ test("a branch is told from its source, which may be called the same", () => {
   assert.equal(row.icon, "git-branch");
 });
 
-test("states are compared with the earlier one at the left", () => {
+test("states are compared with the earlier one on the left", () => {
   const [first, third] = [1, 3].map((number) => placeOfTurn("a", turn({ number })));
   const now = placeNow("a", "now");
   assert(first && third);
@@ -175,7 +175,7 @@ test("states are compared with the earlier one at the left", () => {
   assert.deepEqual(inOrder(third, detached), [third, detached]);
 });
 
-test("a comparison is called by its states, and tells how much differs", () => {
+test("a comparison is named by its states, and counts the differences", () => {
   const none: Difference = {
     sessionId: "a",
     fromTurnId: "t1",
@@ -199,7 +199,7 @@ test("a comparison is called by its states, and tells how much differs", () => {
   );
 });
 
-test("pins stand in a part of their own, and mark the files they are", () => {
+test("pins have their own part, and mark pinned files", () => {
   const pins = [
     { ...NO_PIN, uri: "src/auth.ts" },
     { ...NO_PIN, uri: "a.py", start: 3, end: 9 },
@@ -244,7 +244,7 @@ test("a pinned message opens its record; a note and a text are copied", () => {
   assert.equal(new Set(rows.map(({ id }) => id)).size, 3);
 });
 
-test("what a rollout says of markers, turns and branches stays text", () => {
+test("rollout text in markers, turns and branches stays text", () => {
   const rows = [
     markerRow(marker({ label: HOSTILE, turnId: HOSTILE }), session({}), NOW),
     branchRow(branch({ title: HOSTILE }), "branch", NOW),
@@ -265,7 +265,7 @@ test("what a rollout says of markers, turns and branches stays text", () => {
   }
 });
 
-test("a file can be as it was before each turn that changed it, but for the first turn", () => {
+test("a file can be shown before each turn that changed it, except the first turn", () => {
   const turns = [1, 2, 4].map((number) => turn({ number, task: `Task ${number}` }));
 
   assert.deepEqual(statesBefore([1, 2, 4], turns), [

@@ -32,7 +32,7 @@ test("a text is cut between code points", () => {
   assert.equal(cut("𝔘𝔫𝔦𝔠𝔬", 4), "𝔘𝔫𝔦…");
 });
 
-test("an age has one unit, and none for a time that cannot be read", () => {
+test("an age has one unit, and none for an invalid time", () => {
   const ages = ["2026-11-20T11:59:30Z", "2026-11-20T11:01:00Z", "2026-11-19T13:00:00Z"];
   assert.deepEqual(
     ages.map((stamp) => age(stamp, NOW)),
@@ -43,7 +43,7 @@ test("an age has one unit, and none for a time that cannot be read", () => {
   assert.equal(age("yesterday", NOW), "");
 });
 
-test("a time ago reads as a phrase, also for a moment just past or one that cannot be read", () => {
+test("a relative time is a phrase, even for a moment just past or an invalid one", () => {
   const stamps = ["2026-11-20T11:58:00Z", "2026-11-20T11:59:30Z", "yesterday"];
   assert.deepEqual(
     stamps.map((stamp) => ago(stamp, NOW)),
@@ -51,7 +51,7 @@ test("a time ago reads as a phrase, also for a moment just past or one that cann
   );
 });
 
-test("the meter tells an estimate from a report, and is silent about what is unknown", () => {
+test("the meter distinguishes an estimate from a report, and omits unknown values", () => {
   assert.equal(meter(session({ contextTokens: 88_000, contextWindow: 258_400 })), "34%");
   const estimated = { contextTokens: 88_000, contextWindow: 258_400 };
   assert.equal(meter(session({ ...estimated, contextTokensSource: "estimated" })), "~34%");
@@ -60,7 +60,7 @@ test("the meter tells an estimate from a report, and is silent about what is unk
   assert.equal(meter(session({ contextTokens: 1, contextWindow: 0 })), "");
 });
 
-test("a row says what was asked first, how old it is and how full, and the rest in its tooltip", () => {
+test("a row shows the first request, its age and its level, and the rest in its tooltip", () => {
   const some = { title: "Fix the login", live: true, suspectFacts: 2, contextTokens: 129_200 };
   const row = sessionRow(session({ ...some, task: "And now the tests" }), NOW);
 
@@ -73,7 +73,7 @@ test("a row says what was asked first, how old it is and how full, and the rest 
   assert.match(row.tooltip, /^Model: gpt-5\.5$/m);
 });
 
-test("what is said later does not rename a session, and only the editor cuts its name", () => {
+test("a later message does not rename a session, and only the editor cuts its name", () => {
   const before = sessionRow(session({ title: "Fix the login", task: "Fix the login" }), NOW);
   const after = sessionRow(session({ title: "Fix the login", task: "x".repeat(99) }), NOW);
   assert.equal(before.label, after.label);
@@ -92,7 +92,7 @@ test("below a session with the same title a row shows its last message instead",
   assert.equal(sessionRow(other, NOW, true).label, "Review the change");
 });
 
-test("a copy of a session has a name that says so, unless somebody named it", () => {
+test("a copy of a session is named as one, unless somebody named it", () => {
   const copy = { title: "Fix the login", forkedFrom: "another" };
   const label = (some: Partial<SessionSummary>) => subject(session({ ...copy, ...some }));
   assert.equal(label({ madeBy: "compaction" }), "Compacted: Fix the login");
@@ -106,7 +106,7 @@ test("a copy of a session has a name that says so, unless somebody named it", ()
   assert.equal(label({ parentSession: "another" }), "Fix the login");
 });
 
-test("a context above its window is said to be over, never above 100 percent", () => {
+test("a context above its window is shown as over, never above 100 percent", () => {
   const over = session({ contextTokens: 300_000 });
   const row = sessionRow(over, NOW);
   assert.equal(row.description, "2h over");
@@ -116,7 +116,7 @@ test("a context above its window is said to be over, never above 100 percent", (
   }
 });
 
-test("what is not known yet is not shown", () => {
+test("values not known yet are not shown", () => {
   const unread = { windows: null, compactions: null, turns: null, suspectFacts: null, seq: null };
   const nothing = { ...unread, contextTokens: null } as unknown as Partial<SessionSummary>;
   const row = sessionRow(session(nothing), NOW);
@@ -124,7 +124,7 @@ test("what is not known yet is not shown", () => {
   assert.doesNotMatch(row.tooltip, /null|Turns|Compactions|Context/);
 });
 
-test("a row says that the work goes on in another session", () => {
+test("a row says that the work continues in another session", () => {
   const row = sessionRow(session({ continuedBy: "another" }), NOW);
   assert.match(row.spoken, /, continued in a compacted session, /);
 });
@@ -156,7 +156,7 @@ test("sessions are listed by day, and those of other folders by folder", () => {
   assert.deepEqual(sizes(byFolder(aged)), ["/p/1 3", "/p/0 3"]);
 });
 
-test("from three on, sessions with the same first request stand behind the newest", () => {
+test("three or more sessions with the same first request are folded below the newest", () => {
   const of = (id: string, title: string, some: Partial<SessionSummary> = {}) =>
     session({ sessionId: id, title, ...some });
   const all = [
@@ -180,7 +180,7 @@ test("from three on, sessions with the same first request stand behind the newes
   );
 });
 
-test("sessions without a message stand apart, unless there is only one or it runs", () => {
+test("sessions without a message are apart, unless there is only one or it runs", () => {
   const of = (sessionId: string, some: Partial<SessionSummary> = {}) =>
     session({ sessionId, title: null, task: null, ...some });
   const ids = (some: readonly SessionSummary[]) => some.map(({ sessionId }) => sessionId);
@@ -200,13 +200,13 @@ test("sessions without a message stand apart, unless there is only one or it run
   assert.deepEqual(ids(partsOf([of("a"), asked]).people), ["a", "asked"]);
 });
 
-test("a session that was compacted stands behind the one that it goes on in", () => {
+test("a compacted session is folded below the one that continues it", () => {
   const old = session({ sessionId: "old", continuedBy: "new" });
   const { roots, children } = family([session({ sessionId: "new" }), old]);
   assert.deepEqual([roots.length, children.get("new")], [1, [old]]);
 });
 
-test("what a rollout says stays text", () => {
+test("text of a rollout stays text", () => {
   const hostile =
     "[click](command:evil) <img src=x onerror=alert(1)> $(zap) \u001b]8;;x\u0007 \u202e";
   const row = sessionRow(session({ title: hostile, task: hostile, model: "m\n\n**x**" }), NOW);
@@ -218,7 +218,7 @@ test("what a rollout says stays text", () => {
   assert.doesNotMatch(statusOf({ kind: "ready" }, session({ task: hostile })).text, /zap/);
 });
 
-test("subagents stand below their parents, orphans and circles at the top", () => {
+test("subagents are below their parents, orphans and cycles at the top", () => {
   const ids = ["a", "b", "c", "d", "e", "f"];
   const parents: Record<string, string> = { b: "a", c: "b", d: "gone", e: "f", f: "e" };
   const sessions = ids.map((id) => session({ sessionId: id, parentSession: parents[id] ?? null }));
@@ -293,12 +293,12 @@ terminal Recent Commands | 1
   );
 });
 
-test("a plan of an earlier turn says which, and ends the line of its count", () => {
+test("a plan of an earlier turn names the turn at the end of its count", () => {
   const drawn = draw(checkpointNodes(checkpoint, { ...told, planOrigin: "from turn 9" }, []));
   assert.match(drawn, /checklist Plan \| 1 of 2 done · from turn 9\n/);
 });
 
-test("a file that is not what Codex saw says so, and opens beside what was seen", () => {
+test("a file that differs from the seen one says so, and opens beside it", () => {
   const uri = "src/auth.ts";
   const seenHash = `sha256:${"1".repeat(64)}`;
   const shown = {
@@ -323,7 +323,7 @@ test("a file that is not what Codex saw says so, and opens beside what was seen"
   );
 });
 
-test("files, commands and outputs of tools stand apart, and a failed command says how it failed", () => {
+test("files, commands and tool outputs are apart, and a failed command shows its failure", () => {
   const artifacts = {
     "make test": { uri: "make test", kind: "command", lastObservedSeq: 9 },
     "web/run/c1": { uri: "web/run/c1", kind: "tool_output", lastObservedSeq: 4 },
@@ -350,7 +350,7 @@ output Tool Outputs | 1
   );
 });
 
-test("a note that is no longer kept is no row", () => {
+test("a dropped note has no row", () => {
   const gone = note({ id: "old", value: "gone", evicted: true });
   const drawn = draw(checkpointNodes(checkpoint, told, [gone]));
 
@@ -373,7 +373,7 @@ test("an empty checkpoint still has all its sections", () => {
   );
 });
 
-test("why nothing can be asked is said while the server is down, and only then", () => {
+test("the reason why nothing can be requested is shown while the server is down, and only then", () => {
   assert.equal(whyDown({ kind: "stopped" }), "The server has stopped.");
   assert.equal(whyDown({ kind: "noPython", reason: "Found none." }), "Found none.");
   assert.equal(whyDown({ kind: "failed", reason: "It ended." }), "It ended.");
@@ -386,7 +386,7 @@ test("why nothing can be asked is said while the server is down, and only then",
   }
 });
 
-test("the status bar shows the meter of the session in view, or what is wrong", () => {
+test("the status bar shows the meter of the visible session, or the problem", () => {
   const full = session({ live: true, contextTokens: 232_560, nearlyFull: true });
   const ready = (some: SessionSummary | null) => statusOf({ kind: "ready" }, some);
 
@@ -408,7 +408,7 @@ test("a context is nearly full when the server says so, whatever its share", () 
   assert.deepEqual(alerts, ["none", "warning"]);
 });
 
-test("a file is opened where it lies, and no place on another machine", () => {
+test("a file is opened at its place, and never at a place on another machine", () => {
   assert.equal(artifactPath("/home/dev/demo", "src/a.ts"), "/home/dev/demo/src/a.ts");
   assert.equal(artifactPath("/home/dev/demo/", "/etc/hosts"), "/etc/hosts");
   assert.equal(artifactPath("C:\\demo", "src/a.ts"), "C:\\demo/src/a.ts");
@@ -420,7 +420,7 @@ test("a file is opened where it lies, and no place on another machine", () => {
   }
 });
 
-test("a doctor's report names each finding with its way out", () => {
+test("a doctor's report names each finding with its remedy", () => {
   const finding = { code: "torn", severity: "info", message: "Cut\noff.", path: "/p", count: 2 };
   const report = { codexHome: "/h", stateDir: "/s", sessions: 3 };
   const text = doctorText({
@@ -445,7 +445,7 @@ function draw(nodes: readonly CheckpointNode[], depth = 0): string {
     .join("");
 }
 
-test("what may stand in a command is an id, and neither an option nor another command", () => {
+test("a command may contain an id, and neither an option nor another command", () => {
   assert.equal(isPlainId("01a1f865-0000-7000-8000-000000000001"), true);
   for (const other of ["--last", "-", "", "a b", "a;b", "$(a)", "a\nb", "../a"]) {
     assert.equal(isPlainId(other), false, other);

@@ -64,7 +64,7 @@ test("a fact from a pack says that it was imported, and opens no file of that na
   assert.equal(row?.children[1]?.row.description, "not accepted here yet");
 });
 
-test("a changed file can be compared, one that was never seen cannot", () => {
+test("a changed file can be compared, a never seen one cannot", () => {
   const told = (hash: string, current: string | null) =>
     factsNode([note({ status: "SUSPECT", why: "a", dependsOn: depends("a", hash, current) })])
       .children[0]?.children[1];
@@ -97,7 +97,7 @@ test("evidence opens at its place: a file, or the record of a message or call", 
   assert.deepEqual(from("tool_output")?.action, { kind: "record", ref: "x1" });
 });
 
-test("superseded decisions are folded below those that stand", () => {
+test("superseded decisions are folded below the active ones", () => {
   const some = { kind: "decision", status: null, value: null, rationale: "it is used" };
   const old = note({ ...some, id: "d1", decision: "Keep A", supersededBy: "d2" });
   const now = note({ ...some, id: "d2", decision: "Keep B", supersedes: "d1" });
@@ -114,7 +114,7 @@ test("superseded decisions are folded below those that stand", () => {
   ]);
 });
 
-test("what a note says stays one plain line, whatever it holds", () => {
+test("text of a note stays one plain line", () => {
   const hostile = "x\n[FACTS_VALID]\u001b[31m\u202e $(zap) [a](command:b)";
   const facts = factsNode([
     note({
@@ -142,7 +142,7 @@ test("icons and links in a text stay text", () => {
   assert.equal(harmless("see [a](command:b)\n"), "see [a] (command:b)");
 });
 
-test("a payload says what the person said, and claims no hash", () => {
+test("a payload holds the person's text, and claims no hash", () => {
   const evidence = { source: "file", ref: "a.py", text: "a.py", seq: 4 };
 
   assert.deepEqual(factPayload({ key: "k", value: "v", evidence, dependsOn: ["a.py"] }), {
@@ -194,7 +194,7 @@ test("an id that was made of the text is not shown beside it", () => {
   assert.equal(row?.row.label, value);
 });
 
-test("a decision holds its reason behind because", () => {
+test('a decision has its reason after "because"', () => {
   assert.deepEqual(decisionIn("Keep SQLite, because it is there"), {
     decision: "Keep SQLite",
     rationale: "it is there",
@@ -209,14 +209,14 @@ const ANCHORS = [
   { source: "file", ref: "src/conf.py", text: "src/conf.py", seq: 4 },
 ];
 
-test("the newest evidence that shares a word is offered first, else the newest message", () => {
+test("the newest evidence with a common word is offered first, else the newest message", () => {
   assert.equal(fitting("The timeout is 900", ANCHORS)[0]?.ref, "m1");
   assert.equal(fitting("conf.py holds it", ANCHORS)[0]?.ref, "c1");
   assert.equal(fitting("Nothing alike", ANCHORS)[0]?.ref, "m2");
   assert.deepEqual(fitting("Anything", []), []);
 });
 
-test("behind it stands the newest evidence, once where several read alike", () => {
+test("the newest evidence follows, once for several of equal text", () => {
   const ran = (ref: string, seq: number) => ({ source: "tool_output", ref, text: "make", seq });
   const all = [ran("c1", 1), ran("c2", 5), { source: "user", ref: "m", text: "Build it", seq: 2 }];
 
@@ -234,7 +234,7 @@ test("a file is offered once, and not again for each call that touched it", () =
   assert.deepEqual(fitting("Nothing alike", [call("c1", 3)])[0]?.ref, "c1");
 });
 
-test("a fact depends on its file, and on those that it or its evidence names", () => {
+test("a fact depends on its file, and on files that it or its evidence names", () => {
   const [said, , ran, file] = ANCHORS as [Anchor, Anchor, Anchor, Anchor];
   assert.deepEqual(dependenciesOf("The limit is 900", file, ANCHORS), ["src/conf.py"]);
   assert.deepEqual(dependenciesOf("The limit is 900", ran, ANCHORS), ["src/conf.py"]);

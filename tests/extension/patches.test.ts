@@ -43,7 +43,7 @@ test("a patch is read by its files, and nothing around them is lost", () => {
   assert.equal(readPatch(PATCH.replace("cd shop && ", "")).around, "", "the shell says no more");
 });
 
-test("of a change that Codex records, the content of a new file is what came", () => {
+test("a new file recorded by Codex shows its content as added lines", () => {
   const recorded =
     "*** Add File: /p/a.md\n# Title\n- item\n\n*** Update File: /p/b.py\n@@ -1 +1 @@\n-x\n+y\n";
 
@@ -57,7 +57,7 @@ test("of a change that Codex records, the content of a new file is what came", (
   assert.deepEqual([changed?.added, changed?.removed], [1, 1]);
 });
 
-test("a text without a file is what stands around", () => {
+test("text outside any file is shown around the patch", () => {
   assert.deepEqual(readPatch("*** Begin Patch\n***"), { files: [], around: "***" });
 });
 
@@ -89,7 +89,7 @@ const FILE: FileChange = {
   ...{ before: null, after: null, patches: [] },
 };
 
-test("the files of a session stand by their names, with what happened to them", () => {
+test("the files of a session are sorted by name, with their changes", () => {
   const [changed, created, moved] = fileRows(
     [
       FILE,
@@ -107,7 +107,7 @@ test("the files of a session stand by their names, with what happened to them", 
   assert.equal(moved?.about, "turns 2, 4 · from old.py · gone since");
 });
 
-test("as of a turn there are only the files changed until then, those of the turn first", () => {
+test("the files at a turn are those changed by then, with the turn's own first", () => {
   const files = [
     { ...FILE, uri: "early.py", turns: [1] },
     { ...FILE, uri: "both.py", turns: [2, 4] },

@@ -33,7 +33,7 @@ const would: Imported = {
   dryRun: true,
 };
 
-test("before a pack becomes a session all that a model will be told is there to be read", () => {
+test("all text that a model will get from a pack is shown before the import", () => {
   assert.equal(
     importText(would),
     [
@@ -55,7 +55,7 @@ test("before a pack becomes a session all that a model will be told is there to 
   );
 });
 
-test("what a pack holds once is told in the singular, pins only where there are some", () => {
+test("single items of a pack are in the singular, and pins appear only if there are some", () => {
   const names = ["turns", "planSteps", "notes", "fileReferences", "modes", "artifacts", "markers"];
   const ones = Object.fromEntries(names.map((name) => [name, 1]));
 
@@ -67,7 +67,7 @@ test("what a pack holds once is told in the singular, pins only where there are 
   assert.doesNotMatch(countWords({ ...would.counts, turns: 0 }), /\b0 /);
 });
 
-test("a pack is called after its session, by nothing that a path could mean", () => {
+test("a pack is named after its session, without any path syntax", () => {
   const name = packName(session({ named: true, title: "../../etc/passwd: the shop" }));
 
   assert.match(name, /\.pack\.json$/);

@@ -109,7 +109,7 @@ test("sessions come newest first, by pages, with every key", async () => {
   assert.match(parent?.updatedAt ?? "", /^2026-11-20T09:00:0\d\.000Z$/);
 });
 
-test("a search that fits nothing is an empty page", async () => {
+test("a search without a match is an empty page", async () => {
   const asked = sessionsParams({ search: "no such words" });
   const list = await server.request("sessions", asked);
   assert.deepEqual(list, { items: [], nextCursor: null });
@@ -158,13 +158,13 @@ test("a refusal carries its code and facts", async () => {
   assert.equal(typeof error.data?.facts, "object");
 });
 
-test("the doctor says where it looked", async () => {
+test("the doctor names the folders it checked", async () => {
   const report: DoctorReport = await server.request("doctor", {});
   assert.equal(report.codexHome, home.codexHome);
   assert.equal(report.sessions, 2);
 });
 
-test("an appended record and a saved file are told within two seconds", async () => {
+test("an appended record and a saved file are reported within two seconds", async () => {
   const looked = changeOf(PARENT);
   await server.request("sessions", sessionsParams({ limit: 1 }));
   // The server has looked at everything once, and said what it stored.

@@ -31,7 +31,7 @@ test("each sentence is of a code of the server", () => {
   }
 });
 
-test("each button is a command of the manifest, or done by who asked", () => {
+test("each button is a command of the manifest, or handled by the caller", () => {
   const manifest: { command: string }[] = JSON.parse(text("package.json")).contributes.commands;
   const known = manifest.map(({ command }) => command.replace("codexCheckpoints.", ""));
   for (const { command } of Object.values(REMEDIES)) {
@@ -51,7 +51,7 @@ test("no sentence and no button is about the command line", () => {
   assert.doesNotMatch(refusalText("item_too_large", facts), /`|--/);
 });
 
-test("advice that is no command line stands behind a refusal without a button", () => {
+test("advice that is not a command line follows a refusal without a button", () => {
   const hint = "Say what holds in the project.";
   assert.match(
     refusalText("policy_text", { hint }),
@@ -61,13 +61,13 @@ test("advice that is no command line stands behind a refusal without a button", 
   assert.doesNotMatch(refusalText("session_live", { hint }), /Say what/);
 });
 
-test("a file that cannot be read is that of the session, unless a person named another", () => {
+test("an unreadable file is the session's, unless a person named another", () => {
   const file = "/home/dev/shop.pack.json";
   assert.equal(refusalText("unreadable_source", { file }), "This file cannot be read.");
   assert.match(refusalText("unreadable_source", {}), /file of this session/);
 });
 
-test("a file of ours that fails is named with the reason, and another folder is offered", () => {
+test("a failing file of ours is named with the reason, and another folder is offered", () => {
   const facts = { path: "/srv/state/sessions", reason: "Read-only file system" };
   const { sentence, remedies } = refusalWords("storage_error", facts);
   assert.equal(sentence, "/srv/state/sessions cannot be read or written: Read-only file system.");
@@ -75,7 +75,7 @@ test("a file of ours that fails is named with the reason, and another folder is 
   assert.deepEqual(refusalWords("storage_error", {}).remedies, ["again", "log"]);
 });
 
-test("an archived session is unarchived by a button, and an unknown conflict tried again", () => {
+test("an archived session is unarchived by a button, and an unknown conflict retried", () => {
   assert.deepEqual(refusalWords("conflict", { reason: "archived" }), {
     sentence: "This session is archived.",
     remedies: ["unarchive"],
@@ -88,7 +88,7 @@ test("an archived session is unarchived by a button, and an unknown conflict tri
   assert.match(refusalText("blocked_by_hook", { reason: "no" }), /A hook of yours/);
 });
 
-test("a remote's refusal is the server's sentence, with its advice and another try", () => {
+test("a remote's refusal is the server's sentence, with its advice and a retry", () => {
   const facts = { place: "/mnt/sync", hint: "Check that the disk is mounted." };
   assert.deepEqual(
     refusalWords("remote_unreachable", facts, false, "There is no remote in /mnt."),
@@ -119,12 +119,12 @@ test("a session with many secrets is redacted only by a page that asks, one with
   });
 });
 
-test("to go on anyway is offered only where that can be done", () => {
+test("continuing anyway is offered only where it is possible", () => {
   assert.deepEqual(refusalWords("turn_not_complete", {}).remedies, ["again"]);
   assert.deepEqual(refusalWords("turn_not_complete", {}, true).remedies, ["again", "force"]);
 });
 
-test("a code that is not known says that it did not work, and where to look", () => {
+test("an unknown code says that the request failed, and where to look", () => {
   assert.deepEqual(refusalWords("brand_new", {}).remedies, ["log"]);
 });
 

@@ -61,7 +61,7 @@ function entry(some: Partial<RestoreEntry>): RestoreEntry {
   };
 }
 
-test("a budget takes the lines that cost no more, and names the first item that is left", () => {
+test("a budget takes the lines that fit, and names the first omitted item", () => {
   for (const [budget, lines, included, next] of [
     [0, 0, 0, "- one"],
     [9, 3, 0, "- one"],
@@ -79,7 +79,7 @@ test("a budget takes the lines that cost no more, and names the first item that 
   assert.equal(costOf([]), 0);
 });
 
-test("the outcome of a budget is a sentence, and says how much lets the next item in", () => {
+test("the outcome of a budget is a sentence, and names the budget for the next item", () => {
   assert.equal(
     cutText(cutAt(LINES, 12), 12),
     "Items in the pack: 1 of 3, for 10 tokens. 2 more tokens add the next one.",
@@ -100,20 +100,20 @@ test("an item that the budget left out before there were lines counts as left ou
   assert.equal(cutText(cutAt(LINES, 50, 1), 50), "Items in the pack: 3 of 4, for 20 tokens.");
 });
 
-test("a budget of one, and an item alone, are not spoken of as several", () => {
+test("a budget of one and a single item are in the singular", () => {
   assert.match(cutText(cutAt(LINES, 13), 13), / 1 more token adds the next one\.$/);
   assert.equal(sliderText(cutAt(LINES.slice(0, 4), 1), 1), "1 token, 0 of 1 item");
   assert.equal(sizeText(1, null), "1 token");
 });
 
-test("the two ways to go on have their exact names, and promise no more than they do", () => {
+test("the two modes have their exact names, and promise no more than they do", () => {
   assert.equal(modeLabel("soft"), "Continue with context");
   assert.equal(modeLabel("hard"), "Reset context for performance");
   assert.match(modeAbout("soft"), /as full as it was/);
   assert.match(modeAbout("hard"), /empty context/i);
 });
 
-test("what a page asks for is read strictly", () => {
+test("the requests of a page are read strictly", () => {
   const options = { mode: "hard", budget: 40, window: 2, digestTokens: 500, reason: "why" };
   assert.deepEqual(fromPage({ kind: "restore", options, scope: "both", files: ["a.py"] }), {
     ...{ kind: "restore", options, scope: "both", files: ["a.py"] },
@@ -135,7 +135,7 @@ test("what a page asks for is read strictly", () => {
   );
 });
 
-test("without a choice the last three messages go along, and no digest", () => {
+test("by default the last three messages are included, and no digest", () => {
   const { mode, budget, window, digestTokens } = readOptions({ budget: 1.5 });
   assert.deepEqual([mode, budget, window, digestTokens], ["soft", null, 3, 0]);
 });
@@ -154,7 +154,7 @@ test("an item of several lines is in the pack when all of them are", () => {
   ]);
 });
 
-test("sizes say how full the window is, and admit what is not known", () => {
+test("sizes show how full the window is, and which values are unknown", () => {
   assert.equal(sizeText(87_856, 258_400), "87,856 of 258,400 tokens (34%)");
   assert.equal(sizeText(12_410, 258_400), "12,410 of 258,400 tokens (4%)"); // as in its row
   assert.equal(sizeText(99, 258_400), "99 of 258,400 tokens (less than 1%)");
@@ -163,14 +163,14 @@ test("sizes say how full the window is, and admit what is not known", () => {
   assert.deepEqual([shareOf(50, 100), shareOf(500, 100), shareOf(null, 100)], [0.5, 1, null]);
 });
 
-test("the notice is one line in which nothing can be clicked", () => {
+test("the notice is one line without links", () => {
   const text = notice({ headline: `Restored “${HOSTILE}”.`, carried: "Carried over: 1 note." });
   assert.doesNotMatch(text, /\]\(|\p{Cc}|\p{Bidi_Control}/u);
   assert.match(text, /Carried over: 1 note\.$/);
   assert.equal(nameOf("\u001b", "c1"), "c1");
 });
 
-test("a moment is shown in the zone of the reader, and told in UTC", () => {
+test("a moment is shown in the zone of the reader, and sent in UTC", () => {
   const stamp = "2026-11-21T22:56:32.790Z";
   assert.match(localTime(stamp, "en", "Europe/Berlin"), /^Nov 21, 2026, 11:56:32\sPM$/);
   assert.match(localTime(stamp, "en", "Asia/Tokyo"), /^Nov 22, 2026, 7:56:32\sAM$/);
@@ -262,7 +262,7 @@ function words(section: Section | undefined): string {
   return JSON.stringify(section?.body);
 }
 
-test("the details say what was made do with, each in its own words", () => {
+test("the details name each fallback in its own words", () => {
   const kinds = [
     ...["weak_hash", "file_only_store", "copied_legacy", "copied_compressed"],
     ...["copied_windows", "copied_in_base", "copied_damaged", "earlier_unknown"],
@@ -277,7 +277,7 @@ test("the details say what was made do with, each in its own words", () => {
   assert.equal(said.at(-1), "of_a_later_version");
 });
 
-test("a step in the details goes by its text, one that nobody knows by its id", () => {
+test("a step in the details is shown by its text, an unknown one by its id", () => {
   const item = (state: RestoreDetails["state"]) =>
     words(sections({ state }).get("unquoted")).includes("Step s1");
 
@@ -318,7 +318,7 @@ test("the details have every part, each with its own content", () => {
   assert.equal(found.has("missing"), false, "what there is none of is not there");
 });
 
-test("a session above that no restore made is shown with what made it", () => {
+test("an ancestor not made by a restore is shown with its origin", () => {
   const above = {
     sessionId: "branch-1",
     sourceTurn: { sessionId: "the-first", turnId: null },
@@ -331,7 +331,7 @@ test("a session above that no restore made is shown with what made it", () => {
   assert.match(words(found.get("ids")), /branch-1.*the-first/);
 });
 
-test("a session that is gone is named, and leads nowhere", () => {
+test("a missing session is named without a link", () => {
   const origin = words(sections().get("origin"));
   assert.match(origin, /"id":"branch-1","name":"branch-1","there":false/);
   assert.match(origin, /"id":"branch-2","name":"The branch","there":true/);
@@ -351,11 +351,11 @@ test("a soft restore claims no reset and has no pack", () => {
   assert.match(words(found.get("state")), /As it was/);
 });
 
-test("a pack whose branch is gone is spoken of, not shown", () => {
+test("the pack of a missing branch is mentioned, not shown", () => {
   assert.match(words(sections({ pack: null }).get("pack")), /which is gone or has changed/);
 });
 
-test("a record that is not what it was meant to be is shown as far as it goes", () => {
+test("a damaged record is shown as far as it is valid", () => {
   const broken = {
     chain: [{}],
     references: { files: [1, null, {}], chunks: "no" },
@@ -398,7 +398,7 @@ test("a page sets text and never markup, and runs nothing but its own script", (
   assert.doesNotMatch(/const policy = \[.*?\]/s.exec(host)?.[0] ?? "*", /unsafe|\*|https?:/);
 });
 
-test("what travels along goes by names that people know", () => {
+test("transferred parts have familiar names", () => {
   const name = (part: string, id: string) => itemName({ part, id });
 
   assert.equal(name("notes", "task"), "The task");

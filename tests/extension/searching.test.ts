@@ -36,7 +36,7 @@ test("a session says how many hits it has, how old it is, and where it was", () 
   assert.match(groupRow(group("a", 2, 1_004), NOW).description, /^1,000\+ hits · /);
 });
 
-test("a hit is shown from shortly before its first match on, with each match highlighted", () => {
+test("a hit begins shortly before its first match, with each match highlighted", () => {
   const long = `${"x".repeat(90)} Needle here, and a needle there`;
   const { row, highlights } = hitRow(hit({ line: long }), "needle", NOW);
 
@@ -48,7 +48,7 @@ test("a hit is shown from shortly before its first match on, with each match hig
   assert.equal(row.spoken, `${long}, request, turn 3`);
 });
 
-test("what a session holds stays plain text", () => {
+test("text of a session stays plain", () => {
   const { row } = hitRow(hit({ line: "\u202e$(b)\u0007 [a](command:b)", turn: null }), "b", NOW);
   assert.equal(row.label, "$(b)  [a](command:b)");
   assert.equal(row.description, "");
@@ -89,7 +89,7 @@ test("the next hit follows the chosen row, and the first one comes after the las
   assert.equal(neighbour([], null, 1), null);
 });
 
-test("a search says what it is for, what it has found so far, and why it found nothing", () => {
+test("a search shows its text, its hits so far, and the reason for an empty result", () => {
   const query = { text: "needle", kinds: [], session: null };
   const two = [group("a", 2, 12), group("b", 1)];
   const says = (groups: SessionHits[], state: SearchState, some = {}) =>

@@ -65,7 +65,7 @@ test("a row of several turns is named by both ends, and each of them can be chos
   assert.equal(chosenIn(second, null).turn, 6);
 });
 
-test("a turn is told in one sentence without what did not happen", () => {
+test("a turn is described in one sentence of its actual events", () => {
   assert.equal(turnText(single({ calls: 1 })), "Answered, 1 call.");
   assert.equal(
     turnText(
@@ -105,7 +105,7 @@ test("the picture is as high as the window, or higher where more was in use", ()
   assert.match(turnText(compacted), /context 9 tokens at its end, 3,000 tokens at its peak/);
 });
 
-test("round numbers of turns stand below the picture, with room between them", () => {
+test("round numbers of turns are below the picture, with room between them", () => {
   const rows = (count: number, merged: number) => {
     const turns = Array.from({ length: count }, (_, at) => turn(at + 1));
     const starts = Array.from({ length: Math.ceil(count / merged) }, (_, at) =>
@@ -121,7 +121,7 @@ test("round numbers of turns stand below the picture, with room between them", (
   assert.deepEqual(numbered(rows(2000, 5), 300), [1, 500, 1000, 1500, 2000]);
 });
 
-test("a compaction says what it lost, as soon as that is known", () => {
+test("a compaction shows its losses as soon as they are known", () => {
   const event = { kind: "compaction", turn: 1, seq: 10, at: null, id: "w" };
   const named = { text: "Fix it", ref: null, seq: 1 };
   const step = { text: "Read it", ref: null, seq: 2 };
@@ -143,7 +143,7 @@ test("a compaction says what it lost, as soon as that is known", () => {
   assert.match(pageEvent(event, "", [loss({ openedAtSeq: 10 })]).name, /nothing known to be lost/);
 });
 
-test("the conversation goes on from part to part and from turn to turn, both ways", () => {
+test("the conversation continues from part to part and from turn to turn, both ways", () => {
   const turns = [1, 2].map((number) => ({ turn: number, turnId: `t${number}`, task: "" }));
   const first = { turnId: "t1", offset: 0, next: 200 };
   const end = partAtEnd("t1", 201);
@@ -181,7 +181,7 @@ test("a turn without a report stays as full as the one before", () => {
   assert.equal(path, "M0,100 L0,50 10,50 10,50 20,50 20,100 Z");
 });
 
-test("a command stands with its output and exit code, and a patch says if it was not applied", () => {
+test("a command is shown with its output and exit code, and a patch says if it was not applied", () => {
   const item = {
     ...{ at: null, exitCode: null, failed: false, answered: false, about: "", total: 4, tail: "" },
   };
@@ -218,7 +218,7 @@ test("a page keeps the ids of what it shows", () => {
   assert.equal(readState(null, ["sessionId"]), null);
 });
 
-test("a page says what is to be done with a turn in known words", () => {
+test("a page requests an action on a turn in known words", () => {
   const asked = { kind: "turn", turnId: "t1", action: "mark" };
   assert.deepEqual(fromPage(asked), asked);
   assert.equal(fromPage({ ...asked, action: "delete" }), null);

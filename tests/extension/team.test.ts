@@ -164,7 +164,7 @@ test("a remote has its row only when one is set, with its place and never a logi
   assert.equal(remoteRow(folder).label, "Remote");
 });
 
-test("a row says whose session it is; of one's own, from which machine", () => {
+test("a row names the owner of a session, or the machine for one's own", () => {
   const row = remoteSessionRow(shared(), server, NOW);
   assert.deepEqual([row.label, row.description], ["Make the shop faster", "ben · 2h"]);
   assert.equal(row.spoken, "Make the shop faster, ben, 2h, team shop");
@@ -201,7 +201,7 @@ test("texts of other people lose their control characters, and none is empty", (
   );
 });
 
-test("the page of a session in the remote says whose it is, and when it was pushed", () => {
+test("the page of a remote session names its owner and the time of its push", () => {
   assert.deepEqual(sharedOf(shared(), server, NOW), {
     note: "Session of ben, pushed from desk 1h ago (team shop). Here it is read-only.",
     speaker: "ben",
@@ -214,7 +214,7 @@ test("the page of a session in the remote says whose it is, and when it was push
   assert.match(sharedOf(shared({ pushedAt }), folder, NOW).note, /from desk just now\./);
 });
 
-test("a pull says what arrives before it, and what arrived after it", () => {
+test("a pull lists its content before and after", () => {
   const before = pullWords(shared(), server, "/home/ana/shop");
   assert.match(before, /pushed by ben from desk/);
   assert.match(before, /1,234 lines, 2\.3 MB/);
@@ -241,7 +241,7 @@ test("a pull says what arrives before it, and what arrived after it", () => {
   assert.match(pulledWords({ ...pulled, digest: "failed" }), /is missing\. Compact the branch/);
 });
 
-test("an address never takes a password, and is told how it looks", () => {
+test("an address with a password is refused, with the valid form", () => {
   assert.equal(addressProblem("postgresql://ana@db.example.com/codex"), null);
   assert.match(addressProblem("postgresql://ana:s3cret@db.example.com/codex") ?? "", /PGPASSWORD/);
   assert.match(addressProblem("db.example.com") ?? "", /postgresql:\/\/USER@HOST\/DATABASE/);
@@ -297,7 +297,7 @@ test("private comes first on a server, teams are a choice; a folder has its read
   );
 });
 
-test("exactly what was shown is sent, and a session that is there already is not", () => {
+test("exactly the shown lines are sent, and a session already there is skipped", () => {
   assert.deepEqual(shownIn(push), [{ sessionId: "s1", lines: 1, digest: "d" }]);
   const sessions = push.sessions.map((each) => ({ ...each, state: "unchanged" }));
   assert.deepEqual(shownIn({ ...push, sessions }), []);
@@ -305,7 +305,7 @@ test("exactly what was shown is sent, and a session that is there already is not
   assert.equal(pushView("x", { ...push, sessions: [] }, folder), null);
 });
 
-test("a finished push says where it went, how much, and who can read it", () => {
+test("a finished push names its place, its size, and its readers", () => {
   const sent = (state: string, bytes: number) =>
     push.sessions.map((each) => ({ ...each, state, sent: bytes }));
 

@@ -420,7 +420,7 @@ def test_pipe_in_place_of_our_file_blocks_nobody(
     assert b"Traceback" not in done.stderr
 
 
-def test_settings_that_are_not_a_regular_file_are_not_read(tmp_path: Path) -> None:
+def test_oversized_settings_file_is_not_read_and_reported(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.config("# " + "x" * (1 << 20))
 

@@ -10,7 +10,7 @@ import { writeSession } from "./rollouts.ts";
 import { becomes } from "./waiting.ts";
 import { shows, step, Workbench } from "./workbench.ts";
 
-test("without a folder, its sessions or a server the view says so, each with a way out", async (t) => {
+test("a view without a folder, sessions or a server says so, with a next step", async (t) => {
   const lab = new Lab();
   const codexHome = join(lab.root, "not yet");
   const workbench = await Workbench.open(t, lab, { environment: { CODEX_HOME: codexHome } });
@@ -60,7 +60,7 @@ test("without a folder, its sessions or a server the view says so, each with a w
   });
 });
 
-test("without a Python the view says so, and finds one that comes", async (t) => {
+test("without a Python the view says so, and finds one installed later", async (t) => {
   const lab = new Lab();
   writeSession(lab.codexHome, { task: "Waiting.", cwd: lab.project });
   const bin = join(lab.root, "bin");
@@ -92,7 +92,7 @@ test("without a Python the view says so, and finds one that comes", async (t) =>
 
 // For half a minute the first of them only waits: the others go on beside it.
 suite("a server", { concurrency: 2 }, () => {
-  test("a server that never answers is given up, and gone", async (t) => {
+  test("a server that never answers times out and is killed", async (t) => {
     const lab = new Lab();
     writeSession(lab.codexHome, { task: "Nobody reads it.", cwd: lab.project });
     const hangs =
@@ -115,7 +115,7 @@ suite("a server", { concurrency: 2 }, () => {
     await becomes(hanging, []);
   });
 
-  test("a folder that is not trusted runs nothing that it names", async (t) => {
+  test("an untrusted folder runs none of its programs", async (t) => {
     const lab = new Lab();
     const trace = join(lab.root, "was-run");
     const script = lab.write("run-me", `#!/bin/sh\necho "$0 $*" >> '${trace}'\n`, 0o755);

@@ -13,7 +13,7 @@ function patch(...lines: readonly string[]): string {
   return ["apply_patch <<'EOF'", "*** Begin Patch", ...lines, "*** End Patch", "EOF"].join("\n");
 }
 
-test("a person sees what a session changed in files, and what changed since", async (t) => {
+test("a person sees the files that a session changed, and later changes", async (t) => {
   const lab = Lab.shared();
   const hourAgo = Date.now() / 1000 - 3600;
   // As the session left them, and before its records, so that they are known to be that.

@@ -9,7 +9,7 @@ import { fileOf, writeSession } from "./rollouts.ts";
 import { becomes } from "./waiting.ts";
 import { shows, step, Workbench } from "./workbench.ts";
 
-test("a click previews a session and Enter opens it, and all that is in sight shows the same", async (t) => {
+test("a click previews a session, Enter opens it, and all visible parts agree", async (t) => {
   const lab = Lab.shared();
   const cwd = lab.project;
   const names = ["Paint the shop", "Sweep the yard", "Water the plants"] as const;

@@ -18,7 +18,7 @@ function hashOf(lab: Lab, name: string): string {
     .digest("hex");
 }
 
-test("what Codex does and what is typed in the editor shows within two seconds", async (t) => {
+test("work of Codex and typing in the editor show within two seconds", async (t) => {
   const lab = new Lab({ forCodex: true });
   const codex = await CodexAtWork.prepare(t, lab);
   const workbench = await Workbench.open(t, lab, {
@@ -107,7 +107,7 @@ test("what Codex does and what is typed in the editor shows within two seconds",
   });
 });
 
-test("the page of a session shows each step of Codex as it is taken, and nothing moves", async (t) => {
+test("the page of a session shows each step of Codex as it happens, and nothing moves", async (t) => {
   const lab = new Lab({ forCodex: true });
   const codex = await CodexAtWork.prepare(t, lab);
   // So low that the page has to be scrolled.

@@ -31,7 +31,7 @@ function measured(turn: number, count: number): string {
   return lines.join("\n");
 }
 
-test("a session is compacted after a look at what Codex would be sent", async (t) => {
+test("a session is compacted after a look at Codex's next request", async (t) => {
   const lab = Lab.shared();
   lab.write("shop.py", "price = 1\n");
   writeSession(lab.codexHome, {

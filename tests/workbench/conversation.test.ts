@@ -57,7 +57,7 @@ const TIRING = [
   "[a](b.ts) ",
 ].map((text) => text.repeat(20_000 / text.length));
 
-test("what was said is rendered, and nothing of it has power", async (t) => {
+test("messages are rendered, and nothing in them has an effect", async (t) => {
   const lab = Lab.shared();
   lab.write("src/shop.py", "import prices\n\ndef total(items):\n    return 0\n");
   lab.writeIn(lab.user, "secrets.txt", "secret\n");

@@ -12,7 +12,7 @@ const THEN = "one\ntwo\nthree\n";
 const NOW = "one\nTWO\nthree\n";
 const DIFF = "@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n";
 
-test("files come back to the end of a turn, those that were ticked alone", async (t) => {
+test("only ticked files are restored to the end of a turn", async (t) => {
   const lab = Lab.shared();
   lab.write("a.txt", NOW);
   lab.write("b.txt", NOW);

@@ -58,7 +58,7 @@ async function isInertPage(front: FrameLocator, drawn = "none"): Promise<void> {
   assert.deepEqual(strange, []);
 }
 
-test("markup, escapes, links and icons of a session are shown as they are written", async (t) => {
+test("markup, escapes, links and icons of a session are shown literally", async (t) => {
   const lab = Lab.shared();
   lab.write("notes.md", `${SCRIPT}\n${LINK}\n${OBEYED}\n${LONG.slice(0, 3000)}\n`);
   const session = writeSession(lab.codexHome, {

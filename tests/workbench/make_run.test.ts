@@ -12,7 +12,7 @@ import { shows, step, VSIX, Workbench } from "./workbench.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 
-test("the session that is named in the environment is there when the window opens", async (t) => {
+test("the session named in the environment is open when the window opens", async (t) => {
   const lab = new Lab();
   const python = join(ROOT, ".venv", "bin", "python");
   execFileSync(python, [join(ROOT, "tools", "demo.py"), lab.codexHome, lab.project]);

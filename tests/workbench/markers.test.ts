@@ -14,7 +14,7 @@ function twist(row: Locator): Promise<void> {
   return row.locator(".monaco-tl-twistie").click();
 }
 
-test("turns are marked, turns taken back are told, branches are gone to: all from the lists", async (t) => {
+test("turns are marked, reverted turns shown and branches opened, all from the lists", async (t) => {
   const lab = Lab.shared();
   lab.write("shop.py", "price = 1\n");
   const made = writeSession(lab.codexHome, {

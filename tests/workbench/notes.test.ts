@@ -20,7 +20,7 @@ function commit(lab: Lab): void {
   git("commit", "-q", "-m", "Begin");
 }
 
-test("notes are stated, fail with their files, are verified again and revoked", async (t) => {
+test("notes are added, become suspect with their files, are verified again and revoked", async (t) => {
   const lab = Lab.shared();
   lab.write("conf.py", "TTL = 900\n");
   commit(lab);

@@ -8,7 +8,7 @@ import { Lab } from "./lab.ts";
 import { writeSession } from "./rollouts.ts";
 import { shows, step, Workbench } from "./workbench.ts";
 
-test("a session is exported, and imported after a look at what a model will be told", async (t) => {
+test("a session is exported, and imported after a look at the text for a model", async (t) => {
   const lab = Lab.shared();
   lab.write("shop.py", "price = 1\n");
   writeSession(lab.codexHome, {

@@ -23,7 +23,7 @@ function rollout(lab: Lab, session: string): { path: string; digest: string } {
   return { path, digest: createHash("sha256").update(readFileSync(path)).digest("hex") };
 }
 
-test("a marker is restored both ways, read about, and gone on with in a terminal", async (t) => {
+test("a marker is restored in both modes, inspected, and continued in a terminal", async (t) => {
   const lab = new Lab({ forCodex: true });
   const codex = await CodexToResume.work(t, lab);
   const { session, environment } = codex;

@@ -21,7 +21,7 @@ function allSeen(stopped: readonly Focus[], where: string): void {
   assert.deepEqual(unseen, [], `a focus that is not seen, in ${where}`);
 }
 
-test("nobody is kept out of the pages of a restore", async (t) => {
+test("the pages of a restore are accessible to everybody", async (t) => {
   const lab = Lab.shared();
   lab.write("shop.py", "price = 1\n");
   lab.write("a file with quite a long name, as there are some.py", "price = 2\n");

@@ -238,7 +238,7 @@ test("a restore brings back the ticked files, the conversation, or both", async 
   });
 });
 
-test("no file is restored in a window that is not trusted", async (t) => {
+test("no file is restored in an untrusted window", async (t) => {
   const lab = new Lab();
   const { session, text } = work(lab);
   const workbench = await openPage(t, lab, true);

@@ -18,7 +18,7 @@ function update(before: string, after: string): object {
   return { type: "update", unified_diff, move_path: null };
 }
 
-test("one file comes back to before a turn, its difference is shown first", async (t) => {
+test("one file is restored to its state before a turn, after its difference is shown", async (t) => {
   const lab = Lab.shared();
   lab.write("sheep.txt", "three\n");
   lab.write("goats.txt", "nine\n");

@@ -16,7 +16,7 @@ const REASON = "typed before it went";
 const NOTED = "the prices are read for each request";
 const SIZE = { width: 1500, height: 1000 };
 
-test("a page of a restore outlives its session and its server, and says what it cannot know", async (t) => {
+test("a page of a restore outlives its session and its server, and names unknown values", async (t) => {
   const lab = Lab.shared();
   lab.write("shop.py", "price = 1\n");
   const session = writeSession(lab.codexHome, {

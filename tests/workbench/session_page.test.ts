@@ -34,7 +34,7 @@ function turns(): readonly Exchange[] {
 /** The first turn that Codex compacted behind. */
 const COMPACTED = turns().findIndex(({ compacted }) => compacted) + 2;
 
-test("a session is seen at a glance, and each of its turns is at hand", async (t) => {
+test("a session page shows the whole session and opens each of its turns", async (t) => {
   const lab = Lab.shared();
   lab.write("shop.py", "price = 1\n");
   const session = writeSession(lab.codexHome, {

@@ -12,7 +12,7 @@ import { shows, step, Workbench } from "./workbench.ts";
 
 const DAY = 24 * 60;
 
-test("rows show age and meter; sessions are named and put away, and what is done can be undone", async (t) => {
+test("rows show age and meter; sessions are renamed and archived, and each action can be undone", async (t) => {
   const lab = Lab.shared();
   const cwd = lab.project;
   const later = { task: "Now the very last of all the things that were said in it" };
