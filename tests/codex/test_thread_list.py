@@ -87,7 +87,7 @@ def test_codex_refuses_exactly_the_sessions_that_rows_mark_as_refused(
             assert server.refusal("thread/resume", {"threadId": each})
 
 
-def test_codex_lists_what_comes_of_a_session_in_its_newest_folder(scripted: MakeHome) -> None:
+def test_codex_lists_derived_sessions_in_their_newest_folder(scripted: MakeHome) -> None:
     home, _ = scripted(Answer(say("Seen.")), Answer(say("Renamed.")))
     other = home.root / "other"
     other.mkdir()

@@ -73,7 +73,7 @@ def test_preview_warns_that_codex_may_compact_again_by_its_own_limit(
     assert warned(home) == []
 
 
-def test_preview_reports_web_search_pages_in_the_tokens_in_use(home: Home) -> None:
+def test_preview_warns_of_web_search_pages_in_the_tokens_in_use(home: Home) -> None:
     search = response("web_search_call", status="completed", action={"type": "search"})
     found = turn(user("Look it up."), search, assistant("Found."), tokens(90_000))
     home.put(work(1) + rollout(session(), found).split(b"\n", 1)[1])

@@ -907,7 +907,7 @@ def test_client_connects_shows_and_removes(own: Home) -> None:
 
 
 @pytest.mark.parametrize("other", ["remove", "dryRun"])
-def test_client_that_only_reads_changes_nothing(own: Home, other: str) -> None:
+def test_status_request_with_another_action_is_refused(own: Home, other: str) -> None:
     with Peer(own.root, env=NO_CODEX) as peer:
         peer.start()
         error = peer.error("checkpoints/connect", {"status": True, other: True})

@@ -148,7 +148,7 @@ def fed(follow: Callable[[Stream], object], tree: Sequence[Node] = TREE) -> Stre
     return stream
 
 
-def test_a_checkpoint_has_the_task_the_plan_and_what_was_touched():
+def test_checkpoint_has_the_task_the_plan_and_the_touched_files():
     found = fed(lambda _stream: None).checkpoint([], {})
 
     assert found.seq == len(TREE)

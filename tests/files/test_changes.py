@@ -114,7 +114,7 @@ READ_AT = 5
 """The number of the record in which the first call of a session ended."""
 
 
-def test_change_without_a_patch_has_no_text(home: Home, shop: Path):
+def test_change_without_a_patch_leaves_only_patches(home: Home, shop: Path):
     put(
         home,
         r.turn(r.user("Go"), X_TO_Y, r.shell("sed -i s/b/c/ a.py", ""), r.patch(update="a.py")),

@@ -202,7 +202,7 @@ def test_list_shows_the_size_of_a_branch_before_it_continues(home: Home, mode: s
         ("Doors", "2", "before the rewrite: Doors", "And the logout"),
     ],
 )
-def test_hard_branch_has_its_label_as_title_and_only_the_task_as_message(
+def test_title_of_a_hard_branch_is_its_label_and_the_name_of_its_source(
     home: Home, name: str | None, turn: str, title: str, task: str
 ):
     if name is not None:

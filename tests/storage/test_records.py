@@ -300,7 +300,7 @@ def test_torn_line_is_ended_and_the_next_is_whole(records: Records, torn: bytes)
     assert updates(records).read_bytes().splitlines()[1] == torn
 
 
-def test_unused_reservation_leaves_nothing(records: Records):
+def test_journal_without_a_line_leaves_nothing(records: Records):
     with records.journal(SESSION, UPDATES):
         assert updates(records).exists()
 

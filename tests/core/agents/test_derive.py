@@ -99,7 +99,7 @@ def test_a_record_of_an_unknown_kind_is_not_understood_and_a_damaged_one_is_none
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_messages_of_the_history_are_no_prompts_once_the_file_marks_typed_ones(form: r.Form):
+def test_history_messages_are_not_prompts_once_the_file_marks_typed_ones(form: r.Form):
     found = events(r.turn(r.user("Fix it")), r.turn(r.user("Test it")), form=form)
 
     typed = found[found.index(HistoryRetracted()) :]

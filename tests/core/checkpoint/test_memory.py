@@ -65,7 +65,7 @@ def test_known_key_is_replaced_and_touched():
     assert (found["l"].value, found["l"].last_touched_seq) == ("x", 4)
 
 
-def test_only_evidence_gives_a_hash():
+def test_hash_of_evidence_comes_only_from_its_own_reference():
     told = [
         fact("unseen", on={"a.py": UNKNOWN}, source="file", ref="a.py"),
         fact("said", on={"u1": V1}, source="user", ref="u1"),

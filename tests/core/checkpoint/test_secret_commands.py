@@ -33,7 +33,7 @@ def broken(text: str) -> str:
     return text.replace("\\n", "\n") if text.startswith(("- name", "machine")) else text
 
 
-def test_example_tables_have_their_full_length() -> None:
+def test_example_tables_have_enough_forms() -> None:
     assert len(FORMS) >= 120
     assert len(HARMLESS) >= 150
 
@@ -140,7 +140,7 @@ def test_command_without_a_secret_stays_whole(command: str) -> None:
 
 
 @pytest.mark.parametrize("program", sorted(COMMANDS))
-def test_program_names_are_lower_case(program: str) -> None:
+def test_names_of_programs_in_the_rules_are_lower_case(program: str) -> None:
     assert program == program.lower()
     assert not set(program) - set("abcdefghijklmnopqrstuvwxyz0123456789-_")
 

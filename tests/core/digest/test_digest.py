@@ -1765,7 +1765,7 @@ def test_digest_below_fifty_tokens_is_empty_and_above_has_its_status() -> None:
     assert next(iter(parsed(digest(FIX, budget=50).text))) == "STATUS"
 
 
-def test_newest_lines_of_lookups_are_kept_without_their_texts() -> None:
+def test_newest_hits_are_kept_without_the_rest_of_their_text() -> None:
     outputs = [
         r.shell("cat log", f"hit {number}\n{'x' * 10_000}\nhit again") for number in range(9)
     ]

@@ -211,7 +211,7 @@ def test_places_are_removed_from_texts(base: str | None, home: str, text: str, t
         ("a\U000e0041", "/srv/shop", True),
     ],
 )
-def test_file_without_a_portable_or_impersonal_name_is_left_out(
+def test_file_without_a_portable_name_or_with_a_persons_name_is_left_out(
     uri: str, base: str | None, stay: bool
 ):
     assert stays(uri, base, places_of(base, ["/home/ana", "/data/ana"])) is stay
@@ -248,7 +248,7 @@ def _resting(value: str = "8080", known: str = HASH) -> Fact:
 
 
 @pytest.mark.parametrize("name", ["payload", "done", "facts", "hash", "ref", "value"])
-def test_names_of_facts_steps_and_files_change_nothing_else(name: str):
+def test_name_of_a_fact_step_or_file_never_affects_its_treatment(name: str):
     facts = {name: _resting()}
     seen = {name: Artifact(name, "file", HASH, last_observed_seq=1)}
     known = evolve(contents(), checkpoint=evolve(EMPTY, facts=facts, artifacts=seen))
