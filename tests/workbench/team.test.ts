@@ -220,7 +220,11 @@ async function teamServer(t: TestContext) {
   const program = join(import.meta.dirname, "team_server.py");
   const { PATH, HOME } = process.env;
   const child = new Child([PYTHON, program], { env: { PATH, HOME } });
-  t.after(() => child.end());
+  t.after(async () => {
+    child.process.stdin?.end();
+    await child.ends(READY_MS); // it stops the server first
+    await child.end();
+  });
   const [line] = await child.prints(/^\{.*\}$/m, READY_MS);
   const people: { ana?: string; ben?: string } = JSON.parse(line);
   const stop = async () => {

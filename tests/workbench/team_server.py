@@ -7,6 +7,7 @@ line that comes in stops the server, the end of the input ends the program.
 """
 
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -21,6 +22,7 @@ def main() -> None:
     if programs() is None:
         print("{}", flush=True)
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the server ends and is removed
     with running() as server:
         set_up(server)
         people = {login: server.url(login, "postgres") for login in ("ana", "ben")}
