@@ -185,7 +185,7 @@ def test_last_32_decisions_keep_the_order_of_acceptance_even_if_superseded():
 # --- plans ---------------------------------------------------------------------------------------
 
 
-def test_plan_replaces_every_earlier_step():
+def test_plan_keeps_its_first_32_steps_and_done_names_no_other():
     names = [f"p{number:02}" for number in range(33)]
     of_agent = rollout(session(), user("x"), planned(*[(f"step {n}", True) for n in range(33)]))
 
