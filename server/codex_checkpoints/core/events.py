@@ -511,6 +511,42 @@ class Record:
     events: tuple[Event, ...]
 
 
+TextKind = Literal["user", "assistant", "call", "output", "patch", "summary", "error"]
+
+
+@frozen
+class RecordedText:
+    """A text of a record that can be recalled, as recorded; `seq`, `at` and `turn_id` as there.
+
+    `ids` are the ids of its message or call, `about` the script or the arguments of its call.
+    `repeats`: another record of the session has the same content, or it is a look at the session.
+    `in_history`: it is the history's copy of a user message.  `outcome` is the result of an output,
+    without the printed text.
+    """
+
+    seq: int
+    at: str | None
+    turn_id: str | None
+    kind: TextKind
+    text: str
+    ids: tuple[str, ...]
+    about: str = ""
+    repeats: bool = False
+    in_history: bool = False
+    outcome: Outcome = UNKNOWN
+
+
+class Source(Protocol):
+    """A record before it is read: its file, its position, and its bytes."""
+
+    @property
+    def file(self) -> int: ...  # noqa: D102 - as in `Record`
+    @property
+    def position(self) -> int: ...  # noqa: D102 - as in `Record`
+    @property
+    def raw(self) -> bytes: ...  # noqa: D102 - without the end of the line
+
+
 class Fold(Protocol):
     """A consumer of the records of a session, in order."""
 

@@ -14,7 +14,7 @@ from itertools import islice
 
 from attrs import frozen
 
-from codex_checkpoints.core.agents.codex.reader import Line, is_whole
+from codex_checkpoints.core.agents.codex.reader import is_whole
 from codex_checkpoints.core.agents.codex.skipping import passing_over
 from codex_checkpoints.core.checkpoint.redaction import one_line
 from codex_checkpoints.core.checkpoint.replay import Replay
@@ -22,7 +22,6 @@ from codex_checkpoints.core.digest import recall, search
 from codex_checkpoints.core.digest.ignored_files import Ignoring
 from codex_checkpoints.core.digest.recall import Entry
 from codex_checkpoints.core.digest.search import Needle, kind_of
-from codex_checkpoints.core.events import Record
 from codex_checkpoints.service.progress import ProgressReader
 from codex_checkpoints.service.reading.rollout_bases import copied_lines
 from codex_checkpoints.service.reading.session_file import open_session
@@ -183,7 +182,7 @@ class Search:
                 count = copied_lines(self._reader, row.path, source.path, ours=is_ours).lines
                 until = 1 + count
             entries = self._entries(
-                replay, ignored, lambda each: each.file not in others and each.position > until
+                replay, ignored, lambda file, position: file not in others and position > until
             )
             opened = open_session(
                 self._reader,
@@ -203,12 +202,14 @@ class Search:
         return read
 
     def _entries(
-        self, replay: Replay, ignored: Ignoring, is_own: Callable[[Line | Record], bool]
+        self, replay: Replay, ignored: Ignoring, is_own: Callable[[int, int], bool]
     ) -> Callable[[], Sequence[Entry]]:
         """Collect the entries of a session; return a function that returns them then."""
         needle = self._needle
         if not self._kinds:
-            uses = search.FileUses(replay, needle, is_own)
+            uses = search.FileUses(
+                replay, needle, lambda record: is_own(record.file, record.position)
+            )
             return lambda: tuple(uses.entries.values())
         replay.passes_over = passing_over(needle.may_hit)
         kinds = self._kinds
@@ -217,7 +218,7 @@ class Search:
             lambda entry: recall.says_more(entry) and kind_of(entry) in kinds,
             partial(search.with_lines, needle=needle, ignored=ignored),
             recall.MOST_HITS,
-            lambda line: is_own(line) and needle.may_hit(line.raw),
+            lambda source: is_own(source.file, source.position) and needle.may_hit(source.raw),
             scripts=True,
         )
         return lambda: found.entries

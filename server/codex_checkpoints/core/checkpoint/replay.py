@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Self
 
 import orjson
@@ -15,12 +16,13 @@ from attrs import define
 from codex_checkpoints.core import events
 from codex_checkpoints.core.agents.codex.derive import Derivation, Deriver
 from codex_checkpoints.core.agents.codex.reader import Reader, ReadPosition, is_whole
+from codex_checkpoints.core.agents.codex.recorded_texts import RecordedTexts
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.redaction import find_secret
 from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.checkpoint.stream import Stream
 from codex_checkpoints.core.converters import states
-from codex_checkpoints.core.events import SessionMeta
+from codex_checkpoints.core.events import RecordedText, SessionMeta, Source
 
 LONGEST_TAIL = 1 << 23
 """A longer last line, in bytes, is not read before its LF is there."""
@@ -57,6 +59,20 @@ class Replay(Reader, Stream):
         """Give the records to another fold as well, after the state has taken them."""
         super().follow(fold)
         self.deriver.whole = True
+
+    def give_texts(
+        self,
+        give: Callable[[RecordedText], None],
+        is_wanted: Callable[[Source], bool],
+        shorten: Callable[[str], str],
+        *,
+        scripts: bool,
+    ) -> None:
+        """Give the texts that can be recalled as well, as `RecordedTexts`."""
+        turns = self.state.turns
+        self.folds.append(
+            RecordedTexts(self.deriver, turns, give, is_wanted, shorten, scripts=scripts)
+        )
 
     def read_alone(self) -> None:
         """Drop the folds that share the pass."""

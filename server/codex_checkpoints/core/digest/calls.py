@@ -6,19 +6,15 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-import orjson
 from attrs import evolve
 
-from codex_checkpoints.core.agents.codex.injected_text import without_payloads
-from codex_checkpoints.core.agents.codex.items import Item
+from codex_checkpoints.core.agents.codex.call_texts import OURS, json_in, script_of, written
 from codex_checkpoints.core.digest.ignored_files import PATCHED
-from codex_checkpoints.core.digest.truncate import GAP
 from codex_checkpoints.core.effects import patch_in
-from codex_checkpoints.core.events import CommandRun, Outcome, ToolCall
+from codex_checkpoints.core.events import CommandRun, Outcome, ToolCall, ToolResult
 from codex_checkpoints.core.fields import (
     Json,
     list_of,
-    load,
     object_of,
     text_of,
     texts_of,
@@ -27,12 +23,8 @@ from codex_checkpoints.core.fields import (
 from codex_checkpoints.core.shell import javascript, posix
 from codex_checkpoints.core.shell.script import BEGIN, split, writes_into
 
-CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
-OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
-OURS = frozenset({"memory_read", "memory_apply", "memory_recall"})
 _GOALS = {"create_goal", "get_goal", "goal_objective", "update_goal"}  # it is a request
 SILENT = OURS | _GOALS | {"update_plan", "write_stdin", "wait"}
-DIALOG = "request_user_input"
 _ANEW: Final = frozenset({">", ">|", "&>", ">&"})
 _REFUSED: Final = re.compile(
     "(?:error: |apply_patch verification failed|Failed to |Invalid |patch rejected|execution error"
@@ -51,17 +43,7 @@ _NOTIFICATION: Final = re.compile(
 )
 
 
-def script_of(item: Item) -> str | None:
-    """Return the script of a command's call."""
-    if not isinstance(item, ToolCall) or not item.is_command:
-        return None
-    arguments = object_of(item.arguments)
-    command = arguments.get("command", arguments.get("cmd"))
-    words = words_of(command)
-    return posix.script_of(words) if words is not None else text_of(command)
-
-
-def written_anew(item: Item) -> frozenset[str]:
+def written_anew(item: ToolCall | ToolResult) -> frozenset[str]:
     """Return the files that the redirections in a command's script overwrite."""
     script = posix.script_of(item.argv) if isinstance(item, CommandRun) else script_of(item)
     redirects = (each for part in split(script or "") or () for each in writes_into(part))
@@ -72,17 +54,6 @@ def is_refusal(outcome: Outcome) -> bool:
     """Return whether the answer to a patch says that the patch was not applied."""
     text = outcome.printed or ""
     return "Success." not in text and bool(outcome.failed or _REFUSED.match(text))
-
-
-def output_of(payload: Json) -> str:
-    """Return the text of an output; a base64 image is replaced by its size.
-
-    Very old files store the text in an object.
-    """
-    output = payload.get("output")
-    if not isinstance(output, str):
-        output = "\n".join(texts_of(object_of(output).get("content", output)))
-    return without_payloads(output, [])[0]
 
 
 def patched_in(text: str) -> tuple[str, ...]:
@@ -151,18 +122,6 @@ def chosen_in(asked: Json, told: Json) -> str:
     return "\n".join(lines)
 
 
-def secrets_of(asked: Json) -> frozenset[str | None]:
-    """Return the ids of the secret questions of a dialog."""
-    questions = map(object_of, list_of(asked.get("questions")))
-    return frozenset(text_of(each.get("id")) for each in questions if each.get("isSecret"))
-
-
-def without_answers(told: str, ids: frozenset[str | None]) -> str:
-    """Return the output of a dialog without the answers to the given questions."""
-    answers = object_of(json_in(told).get("answers"))
-    return written({"answers": {each: answers[each] for each in answers if each not in ids}})
-
-
 def quoted_lines(arguments: str) -> tuple[str, str]:
     """Return the lines of the command or patch in the arguments of a call, and the other arguments.
 
@@ -189,20 +148,6 @@ def texts_handed_over(arguments: str) -> tuple[str, str] | None:
         return None
     short = " ".join(f"{key}={written(given[key])}" for key in given if key not in long)
     return short, "\n".join(str(long[key]) for key in long if not key.startswith("old"))
-
-
-def written(value: object) -> str:
-    """Return a value as JSON, a string without its quotation marks."""
-    try:
-        line = orjson.dumps(value).decode()
-    except orjson.JSONEncodeError:  # too deep
-        return GAP.strip()
-    return line[1:-1] if isinstance(value, str) else line
-
-
-def json_in(text: str) -> Json:
-    """Return the JSON object in a text; empty if there is none."""
-    return object_of(load(text.encode(errors="replace"))) if text.startswith("{") else {}
 
 
 def notification_in(payload: Json) -> Json:

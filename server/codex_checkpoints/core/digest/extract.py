@@ -15,29 +15,24 @@ from typing import Any, Final
 from attrs import evolve, frozen
 
 from codex_checkpoints.core.agents.codex import injected_text
+from codex_checkpoints.core.agents.codex.call_texts import DIALOG, json_in, output_of, script_of
 from codex_checkpoints.core.agents.codex.injected_text import without_payloads
 from codex_checkpoints.core.agents.codex.items import Item, outcome_in, outcome_of_script
 from codex_checkpoints.core.agents.codex.own_messages import UNDO, is_ours
-from codex_checkpoints.core.agents.codex.parsing import item_of, turn_id_of
+from codex_checkpoints.core.agents.codex.parsing import CALLS, OUTPUTS, item_of, turn_id_of
 from codex_checkpoints.core.agents.codex.reader import NOTED, WORDS, Fold, Line
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.digest.answers import TurnAnswers
 from codex_checkpoints.core.digest.calls import (
-    CALLS,
-    DIALOG,
-    OUTPUTS,
     SILENT,
     calls_in,
     chosen_in,
     files_of_patch,
     is_refusal,
-    json_in,
     notification_in,
-    output_of,
     patched_in,
     quoted_lines,
-    script_of,
     texts_handed_over,
 )
 from codex_checkpoints.core.digest.changes import Changes

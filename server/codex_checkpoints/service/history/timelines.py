@@ -9,12 +9,13 @@ from typing import Literal
 
 from attrs import evolve, frozen
 
+from codex_checkpoints.core.agents.codex.call_texts import json_in
 from codex_checkpoints.core.agents.codex.history.rebuild import compacted_in
 from codex_checkpoints.core.agents.codex.items import outcome_in
 from codex_checkpoints.core.agents.codex.skipping import passing_over
 from codex_checkpoints.core.checkpoint.redaction import redact
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.digest.calls import is_refusal, json_in
+from codex_checkpoints.core.digest.calls import is_refusal
 from codex_checkpoints.core.digest.outcomes import plain
 from codex_checkpoints.core.digest.recall import Entry, Recall, says_more
 from codex_checkpoints.core.fields import list_of, object_of, text_of

@@ -137,7 +137,7 @@ class Deriver(Fold):
         """The item of the newest line, as far as it counts."""
         self.events: list[Event] = []
         """The events of the newest line; both are for the folds that still take lines."""
-        self._known = known
+        self.known = known
         self._scale = scale
         self._turns = turns
         self._give = give
@@ -151,7 +151,7 @@ class Deriver(Fold):
                     wanted = inner in {None, "assistant"} or (inner == "user" and self._listens)
                 elif paginated and tag == "function_call_output":
                     # Between tasks it may be an approved plan.
-                    wanted = not self._turns.task_open or bool(self._known.goal_calls)
+                    wanted = not self._turns.task_open or bool(self.known.goal_calls)
                 elif paginated:
                     wanted = tag in {"function_call", "agent_message"}
                 else:
@@ -172,12 +172,12 @@ class Deriver(Fold):
     @property
     def _listens(self) -> bool:
         """Whether a message of the history may be a request, or mark a task as one for a goal."""
-        return not self._known.typed or self._turns.may_be_for_goal
+        return not self.known.typed or self._turns.may_be_for_goal
 
     @property
     def _has_no_message(self) -> bool:
         """Whether the file has no user message so far, so that a replacement's count."""
-        known = self._known
+        known = self.known
         return not known.typed and known.naming is None and not self._turns.has_messages
 
     def _parses(self, line: Line) -> bool:
@@ -186,7 +186,7 @@ class Deriver(Fold):
         if self._scale.paginated and tag == "function_call":
             return text_of(payload.get("name")) in _KEPT_CALLS
         if self._scale.paginated and tag == "function_call_output":
-            known = text_of(payload.get("call_id")) in self._known.goal_calls
+            known = text_of(payload.get("call_id")) in self.known.goal_calls
             is_plan = payload.get("name") == APPROVED_PLAN
             return known or (is_plan and not self._turns.task_open)
         return self.wants(line.kind, tag, line.inner) != NOTED
@@ -204,14 +204,14 @@ class Deriver(Fold):
                     len(line.raw),
                     line.stamp,
                     line.named_turn,
-                    self._known.counts(line.seq),
-                    bool(self._known.calls.waiting),
+                    self.known.counts(line.seq),
+                    bool(self.known.calls.waiting),
                     tuple(self.events),
                 )
             )
 
     def _derived(self, line: Line) -> list[Event]:
-        known = self._known
+        known = self.known
         item = line.item if self._parses(line) else line.signal
         repeats = isinstance(item, UserMessage) and item.in_history and known.typed
         self.item = "told" if repeats else item
@@ -226,7 +226,7 @@ class Deriver(Fold):
 
     def _inherit(self, item: Item, seq: int, stamp: str | None) -> None:
         """Find where the own lines of a subagent begin, in a file that does not say so."""
-        known = self._known
+        known = self.known
         if known.inherits is False or known.head is None:
             return
         copied = is_copied(known.head, item, stamp)
@@ -242,7 +242,7 @@ class Deriver(Fold):
         return [events.NotUnderstood("unknown_type")] if item == "unknown" else []
 
     def _events(self, item: Item, line: Line) -> Iterator[Event]:
-        known = self._known
+        known = self.known
         match item:
             case str():
                 yield from self._signal(item, line)
@@ -298,12 +298,12 @@ class Deriver(Fold):
                 pass
 
     def _settings(self, item: events.TurnContext) -> Iterator[Event]:
-        self._known.folder = item.cwd or self._known.folder
+        self.known.folder = item.cwd or self.known.folder
         yield item
 
     def _message(self, item: UserMessage) -> Iterator[Event]:
         """Take a message; it is a prompt if a person typed it."""
-        known = self._known
+        known = self.known
         if item.in_history:
             if known.base is None and not (known.typed or self._scale.paginated):
                 known.base = folder_in(item)
@@ -319,7 +319,7 @@ class Deriver(Fold):
 
     def _window(self, line: Line) -> Event:
         """Open a window; a long line, whose message not all readers read, opens no restore."""
-        known = self._known
+        known = self.known
         requests = _requests_in(line) if self._has_no_message else ()
         is_short = len(line.raw) < PASSED_OVER_FROM
         message = (text_of(line.payload.get("message")) or "") if is_short else ""
@@ -330,7 +330,7 @@ class Deriver(Fold):
 
     def _call(self, item: ToolCall, line: Line) -> Iterator[Event]:
         """Take a call: a plan counts at once, any other call when its outcome comes."""
-        known = self._known
+        known = self.known
         waits = not self._scale.paginated
         if item.name in _GOAL_CALLS:
             known.goal_calls = [*known.goal_calls[1 - _MOST_GOAL_CALLS :], item.call_id]
@@ -353,7 +353,7 @@ class Deriver(Fold):
 
     def _answer(self, item: ToolOutput, line: Line) -> Iterator[Event]:
         """Take the answer to a waiting call."""
-        known = self._known
+        known = self.known
         if item.call_id in known.goal_calls:
             known.goal_calls.remove(item.call_id)
             goal = goal_in(object_of(load("\n".join(item.texts).encode(errors="replace"))))
@@ -373,15 +373,15 @@ class Deriver(Fold):
     def _result(self, item: ToolResult, line: Line) -> Iterator[Event]:
         """Take the outcome of a call; in an older file its answer may have come before."""
         if not self._scale.paginated:
-            if item.call_id and item.call_id in self._known.calls.decided:
+            if item.call_id and item.call_id in self.known.calls.decided:
                 return
-            self._known.calls.decide(item.call_id)
+            self.known.calls.decide(item.call_id)
         yield self._ended(item, line)
 
     def _ended(
         self, call: ToolCall | ToolResult, line: Line, texts: tuple[str, ...] = ()
     ) -> events.CallEnded:
-        known = self._known
+        known = self.known
         of_call = call.turn_id if isinstance(call, ToolCall) else None
         return events.CallEnded(
             call,
@@ -400,7 +400,7 @@ class Deriver(Fold):
             deleted = {path.strip() for path in _DELETED.findall(text)}
             again = {path for path in map(str.strip, _ADDED.findall(text)) if path in deleted}
             short = sorted(path for path in again if len(path) <= _LONGEST_NAME)
-            self._known.rewritten = tuple(short[:_MOST_REWRITTEN])
+            self.known.rewritten = tuple(short[:_MOST_REWRITTEN])
 
 
 def _answered(line: Line) -> Event:

@@ -497,14 +497,14 @@ def signal_of(kind: str | None, tag: str | None, inner: str | None) -> items.Sig
         return "answered" if inner == "assistant" else "told"
     if tag in CALLS:
         return "called"
-    if tag in _OUTPUTS:
+    if tag in OUTPUTS:
         return "told"
     signal = RESPONSES.get(tag or "", "quiet")
     return "quiet" if callable(signal) else signal
 
 
 CALLS = names("function_call custom_tool_call local_shell_call")
-_OUTPUTS = names("function_call_output custom_tool_call_output")
+OUTPUTS = names("function_call_output custom_tool_call_output")
 """The items of calls and outputs: a checkpoint mostly needs more than their beginning."""
 
 
