@@ -47,17 +47,29 @@ test("a view without a folder, sessions or a server says so, with a next step", 
     await shows(checkpoint.getByRole("treeitem", { name: "Task, Right here." }));
   });
 
-  await step(t, "a killed server shows in the status bar, and one click restarts it", async () => {
-    process.kill(await lab.server(), "SIGKILL");
-    const stopped = status.and(page.getByLabel("The server has stopped"));
-    await shows(stopped.and(page.locator(".warning-kind")));
-    await shows(sessions.getByText("The server has stopped."));
-    await workbench.screenshot("stopped");
-
-    await stopped.click();
+  await step(t, "a server that ends by itself is started again", async () => {
+    const before = await lab.server();
+    process.kill(before, "SIGKILL");
+    await becomes(() => lab.servers().some((each) => each !== before), true);
     await here.waitFor();
     await shows(status.and(page.getByLabel(/no session here|session in view/)));
   });
+
+  await step(
+    t,
+    "one that keeps ending shows in the status bar, and one click starts it",
+    async () => {
+      await workbench.killServers();
+      const stopped = status.and(page.getByLabel("The server has stopped"));
+      await shows(stopped.and(page.locator(".warning-kind")));
+      await shows(sessions.getByText("The server has stopped."));
+      await workbench.screenshot("stopped");
+
+      await stopped.click();
+      await here.waitFor();
+      await shows(status.and(page.getByLabel(/no session here|session in view/)));
+    },
+  );
 });
 
 test("without a Python the view says so, and finds one installed later", async (t) => {

@@ -83,12 +83,16 @@ export class Lab {
 
   /** The process of the extension's server, once there is one and no more; or none. */
   async server(count: 0 | 1 = 1): Promise<number> {
-    const servers = () =>
-      execFileSync("ps", ["-eo", "pid=,args="], { encoding: "utf8" })
-        .split("\n")
-        .filter((line) => line.includes(this.extensions) && line.endsWith("launch.py serve"));
-    await becomes(() => servers().length, count); // the one before may still be ending
-    return Number.parseInt(servers()[0] ?? "", 10);
+    await becomes(() => this.servers().length, count); // the one before may still be ending
+    return this.servers()[0] ?? Number.NaN;
+  }
+
+  /** All processes of the extension's server. */
+  servers(): readonly number[] {
+    return execFileSync("ps", ["-eo", "pid=,args="], { encoding: "utf8" })
+      .split("\n")
+      .filter((line) => line.includes(this.extensions) && line.endsWith("launch.py serve"))
+      .map((line) => Number.parseInt(line, 10));
   }
 
   /** Take away what a test has put there, and what the workbench remembers. */

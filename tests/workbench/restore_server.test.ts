@@ -114,7 +114,7 @@ test("a page of a restore outlives its session and its server, and names unknown
     t,
     "a server that was killed is said to be, and can be started from the page",
     async () => {
-      process.kill(await lab.server(), "SIGKILL");
+      await workbench.killServers();
       await shows(trouble.getByText("The server has stopped."));
       await workbench.screenshot("restore preview, the server is gone");
       assert.deepEqual(await barriers(page), []);
@@ -136,6 +136,7 @@ test("a page of a restore outlives its session and its server, and names unknown
     // Said of work that has been asked for and takes a while: from now on it is under way.
     await page.locator(".notification-list-item").getByText("Restoring").waitFor();
     process.kill(server, "SIGKILL");
+    await workbench.killServers();
     await trouble.getByText("tells whether the branch was opened").waitFor();
     await workbench.screenshot("restore preview, nobody answered");
     await button("Try Again").click();
@@ -155,7 +156,7 @@ test("a page of a restore outlives its session and its server, and names unknown
       const heading = front.getByRole("heading", { name: "Restored “before the cache”" });
       await heading.waitFor();
       assert.equal(lab.run("restores").length, 1);
-      process.kill(await lab.server(), "SIGKILL");
+      await workbench.killServers();
       await shows(trouble.getByText("The server has stopped."));
       await workbench.screenshot("restore details, the server is gone");
       assert.deepEqual(await barriers(page), []);

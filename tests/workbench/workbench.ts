@@ -266,6 +266,20 @@ export class Workbench {
       .waitFor();
   }
 
+  /** Kill the extension's server each time that it runs, until it is not started again. */
+  async killServers(): Promise<void> {
+    const runs = this.status.and(this.page.getByLabel(/no session here|session (running|in view)/));
+    const stopped = this.status.and(this.page.getByLabel("The server has stopped"));
+    await runs.or(stopped).waitFor();
+    while (!(await stopped.isVisible())) {
+      for (const server of this.lab.servers()) {
+        process.kill(server, "SIGKILL");
+      }
+      await runs.waitFor({ state: "hidden" });
+      await runs.or(stopped).waitFor();
+    }
+  }
+
   /** The view of all sessions. */
   get sessions(): Locator {
     return this.#view("Sessions");

@@ -38,6 +38,10 @@ export class Unanswered extends Error {
 /** How long running work may take to finish before the server is killed; a user's hook counts. */
 const TIME_TO_END_MS = 12_000;
 
+/** A server that ends by itself is started again, at most so often in so long. */
+const RESTARTS = 3;
+const RESTARTS_MS = 3 * 60_000;
+
 /** A server that has not initialized by then never will. */
 const TIME_TO_START_MS = 30_000;
 
@@ -93,6 +97,8 @@ export class Server {
   #client: LanguageClient | null = null;
   #process: ChildProcess | null = null;
   #queue: Promise<void> = Promise.resolve();
+  /** When servers ended by themselves and were started again. */
+  #restarts: readonly number[] = [];
 
   constructor(seeker: Seeker) {
     this.#seeker = seeker;
@@ -232,11 +238,20 @@ export class Server {
     return client;
   }
 
-  /** Handle an end that nobody asked for. */
+  /** Start again after an end that nobody asked for, unless that came too often. */
   #gone(child: ChildProcess): void {
-    if (this.#process === child && this.#state.kind !== "starting") {
-      this.#client = null;
-      this.#process = null;
+    if (this.#process !== child || this.#state.kind === "starting") {
+      return;
+    }
+    this.#client = null;
+    this.#process = null;
+    const now = Date.now();
+    this.#restarts = this.#restarts.filter((at) => now - at < RESTARTS_MS);
+    if (this.#restarts.length < RESTARTS) {
+      this.#restarts = [...this.#restarts, now];
+      this.log.warn("server: ended by itself, starting again");
+      void this.restart();
+    } else {
       this.become({ kind: "stopped" });
     }
   }

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as vscode from "vscode";
-import { answering, awake } from "../client/client.ts";
+import { answering, awake, Unanswered } from "../client/client.ts";
 import { REMEDIES, type Remedy } from "../client/model/refusals.ts";
 import { whyDown } from "../client/model/status.ts";
 import { codeOf, errorWords, remedied } from "../client/requests.ts";
@@ -173,6 +173,11 @@ export abstract class Page {
   /** Show a refusal with its buttons. */
   protected refuse(error: unknown, again: boolean): void {
     this.#refusal = error;
+    const down = whyDown(this.app.server.state);
+    if (down !== null && error instanceof Unanswered) {
+      this.complain(down, again); // the answer may be missed after the end was told
+      return;
+    }
     const { sentence, remedies } = errorWords(error, this.canForce);
     if (again && codeOf(error) === "unknown_session") {
       this.#complain({ kind: "trouble", sentence, again, gone: true, remedies: [] });
