@@ -1,4 +1,4 @@
-"""Stories: a rollout in a folder, and what must come of it.
+"""Compare each story, a rollout in a folder, with its expected checkpoint and view.
 
 A folder of `golden/` holds a `README` that says why, `rollout.jsonl`, perhaps files that it builds
 on (`base-<rollout id>.jsonl`), accepted updates (`updates.jsonl`) and the hashes that the host sees
@@ -12,7 +12,7 @@ import pytest
 
 from codex_checkpoints.core.checkpoint.records import Caps, from_bytes, to_bytes
 from codex_checkpoints.core.checkpoint.view import view_v1
-from derived_state import told
+from derived_state import story_checkpoint
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 STORIES = sorted(folder for folder in GOLDEN.glob("*") if folder.is_dir())
@@ -26,7 +26,7 @@ def test_some_stories_exist():
 def test_story_has_a_reason_and_the_expected_end(
     story: Path, golden: Callable[[Path, bytes], None]
 ):
-    checkpoint = told(story)
+    checkpoint = story_checkpoint(story)
     data = to_bytes(checkpoint)
 
     golden(story / "checkpoint.json", data)

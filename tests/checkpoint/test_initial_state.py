@@ -1,4 +1,4 @@
-"""What is known of a session that goes on from a checkpoint, one step further on."""
+"""State that a session continued from a checkpoint knows, one step further on."""
 
 import json
 from collections.abc import Generator

@@ -1,4 +1,4 @@
-"""What the tests with the real Codex CLI share."""
+"""Fixtures of the tests with the real Codex CLI."""
 
 import contextlib
 import os

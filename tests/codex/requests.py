@@ -1,4 +1,4 @@
-"""What stands in a request of Codex, apart from what every request holds."""
+"""Read a request of Codex without the parts that every request has."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A model that says what the test wrote down: the Responses API with SSE on 127.0.0.1.
+"""A model that follows a script: the Responses API with SSE on 127.0.0.1.
 
 A script is a list of answers; each request that Codex sends takes the next one. Every request is
 recorded. An answer can be held back, so that a test can look around while Codex waits for it.

@@ -1,4 +1,4 @@
-"""What a session file says about places: read with nothing but `json`, line by line.
+"""Read the places in a session file line by line, with nothing but `json`.
 
 The tests know by hand what a checkpoint holds; which `seq` Codex gave to a record they look up
 here, in a way that shares nothing with the product's readers.

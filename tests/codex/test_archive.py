@@ -1,4 +1,4 @@
-"""A session that we put away is put away for Codex too, wherever Codex keeps book of it."""
+"""A session that we archive is archived for Codex too, in each place where Codex records it."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What a compaction installs is what the real Codex sends next, and what is taken back is, too."""
+"""The real Codex sends the installed replacement next, and after an undo the earlier history."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Sessions of every generation, compacted and taken back: what the real Codex sends then, exactly.
+"""Sessions of every generation, compacted and undone: the exact next request of the real Codex.
 
 A request is to be the base instructions, our replacement, context that Codex adds anew, and the
 prompt.  All these sessions have used more than their window holds, unless they are taken back.

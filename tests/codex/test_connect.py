@@ -1,4 +1,4 @@
-"""What the real Codex makes of what `connect` writes: which hooks it sees, when it calls them.
+"""The real Codex reads the entries of `connect`: which hooks it sees, and when it calls them.
 
 In the place of our program stands one that only writes down how it was called.
 """

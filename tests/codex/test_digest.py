@@ -1,4 +1,4 @@
-"""A model that goes on in a session of ours has the digest, and looks up what it quotes."""
+"""A model that continues our session has the digest, and looks up the records that it quotes."""
 
 import json
 import re

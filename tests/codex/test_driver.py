@@ -1,4 +1,4 @@
-"""The driver itself: the real Codex runs as told, is heard out, and leaves nothing behind."""
+"""The driver itself: the real Codex follows the script, is heard out, and leaves no process."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""The evaluation that a person may run: it works, and what it says follows from the answer."""
+"""The evaluation that a person may run: it works, and its verdict follows from the answer."""
 
 import json
 import shlex

@@ -1,4 +1,4 @@
-"""The files of a session of the real Codex come back to what they were after each turn (FIL-1)."""
+"""Files of a session of the real Codex are restored to their state after each turn (FIL-1)."""
 
 import json
 import stat

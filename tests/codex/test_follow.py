@@ -1,4 +1,4 @@
-"""What Codex does is in its checkpoint: while it works, and afterwards in every kind of session.
+"""The checkpoint follows Codex: while it works, and afterwards in every kind of session.
 
 The expectations are written by hand; only the numbers that Codex gave to its records are looked
 up (`session_file.py`), and hashes are taken from the files as they lie there.

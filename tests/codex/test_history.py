@@ -1,4 +1,4 @@
-"""Our history of a session, held against what the real Codex sends when it resumes it.
+"""Our history of a session equals the request that the real Codex sends on resume.
 
 Each test makes a session, asks the product for its history, and then has Codex resume it.  Of the
 request the base instructions at the head are left out, and at the end what belongs to the next

@@ -1,4 +1,4 @@
-"""The real Codex calls our hook: what then stands in its next request, and what never breaks.
+"""The real Codex calls our hook: the text in its next request, and failures that break nothing.
 
 The hooks are those that `connect` writes, trusted the way a person would in Codex.
 """

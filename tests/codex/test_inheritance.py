@@ -1,4 +1,4 @@
-"""A thread that the real Codex forks remembers what was noted before the cut."""
+"""A thread that the real Codex forks has the notes from before the cut."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What the real Codex's own compactions lose, and what it then reads again."""
+"""Losses of the real Codex's own compactions, and its rereads afterwards."""
 
 import json
 

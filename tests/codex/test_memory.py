@@ -1,4 +1,4 @@
-"""The real Codex calls the memory: what it offers to the model, and what becomes of each call.
+"""The real Codex calls the memory: the tools that it offers to the model, and each call's result.
 
 A scripted model finds the tools, reads the memory, and writes notes with the anchors that were
 listed to it, in plain mode and in code mode.

@@ -1,4 +1,4 @@
-"""A session that came in a pack goes on in the real Codex of another home, with one model call."""
+"""An imported session continues in the real Codex of another home, with one model call."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A session that was pushed goes on in the real Codex of another home and account (TEA-3)."""
+"""A pushed session continues in the real Codex of another home and account (TEA-3)."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What we build is what the real Codex sends next, in place and as a session of its own."""
+"""The real Codex sends our replacement next, in place and as a session of its own."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""The real Codex lists our branches, and sends exactly what a restore said that it would."""
+"""The real Codex lists our branches, and sends exactly the history that a restore promised."""
 
 import json
 from pathlib import Path

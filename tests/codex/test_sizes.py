@@ -1,4 +1,4 @@
-"""The sizes that a compaction tells in advance are those of what the real Codex sends next (NUM-1).
+"""The predicted size of a compaction is the size of the real Codex's next request (NUM-1).
 
 The model reports a usage that follows from each request: a quarter of its bytes.
 """

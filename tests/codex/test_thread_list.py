@@ -1,4 +1,4 @@
-"""Folder, title, source and branch of a row are those of the real Codex's own list (NOW-6).
+"""Folder, title, source and branch of a row equal the real Codex's own list (NOW-6).
 
 A row has a word for a structured source.
 """

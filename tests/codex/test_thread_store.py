@@ -1,4 +1,4 @@
-"""The real Codex takes what the store keeps for its own; neither writes while the other does.
+"""The real Codex accepts the files of the store; neither writes while the other does.
 
 All goes through `LocalThreadStore`; Codex is asked afterwards, in a process of its own.
 """

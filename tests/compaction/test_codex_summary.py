@@ -1,4 +1,4 @@
-"""Asking Codex for a summary, where Codex is any program: it may say, or do, what it likes."""
+"""Ask Codex for a summary, where Codex is any program: it may say or do anything."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Compaction as an operation: what it refuses, what it writes, what can be taken back."""
+"""Compaction as an operation: its refusals, its files, and its undo."""
 
 import hashlib
 import json

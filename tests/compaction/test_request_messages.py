@@ -1,4 +1,4 @@
-"""What a session works for that is no user message stands whole in what replaces it."""
+"""Requests that are not user messages (goals, plans, tasks) are whole in a replacement."""
 
 import pytest
 

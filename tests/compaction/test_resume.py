@@ -1,4 +1,4 @@
-"""The check between two turns: who is offered a compaction, and what comes before a resume."""
+"""The check between two turns: who is offered a compaction, and the steps before a resume."""
 
 import json
 import os

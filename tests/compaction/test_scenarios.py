@@ -1,4 +1,4 @@
-"""Long and odd sessions, compacted: what must still be known afterwards, and by whom."""
+"""Long and odd sessions, compacted: the state that must survive."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a preview of a compaction warns of that stands in Codex's own files."""
+"""Warnings of a compaction's preview that come from Codex's own files."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What `connect` writes into Codex's files, and that taking it out leaves the bytes of before.
+"""`connect` writes entries into Codex's files, and removing them restores the earlier bytes.
 
 The law at the end makes up configurations; the tables before it hold one example of each kind.
 What the real Codex makes of the outcome is in `codex/test_connect.py`.

@@ -1,4 +1,4 @@
-"""What Codex was given of a session, as the doors tell it: where, and whether it still is so."""
+"""The last delivery to Codex at each door: its window, and whether it is still current."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Records as JSON values and back: what fits, what does not, and where it says so."""
+"""Records as JSON values and back: valid values, and problems with their places."""
 
 from collections.abc import Mapping
 from typing import Any, Literal

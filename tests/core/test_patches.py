@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from codex_checkpoints.core.patches import PatchedFile
 from codex_checkpoints.core.shell.script import files_of
-from growth import takes_time_in_proportion
+from growth import takes_linear_time
 
 HEADERS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 
@@ -89,4 +89,4 @@ def test_no_text_makes_reading_fail(lines: list[str]):
 
 @pytest.mark.parametrize("line", ["*** Update File: a", "*** Move to: a", "+a", " " * 40])
 def test_patch_takes_linear_time(line: str):
-    takes_time_in_proportion(files_of, lambda lines: patch(*[line] * lines), first=500)
+    takes_linear_time(files_of, lambda lines: patch(*[line] * lines), first=500)

@@ -1,4 +1,4 @@
-"""The rows of a timeline: what counts for a turn, in each form of a session file."""
+"""The rows of a timeline: the counts of a turn, in each form of a session file."""
 
 import json
 from pathlib import Path

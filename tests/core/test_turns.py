@@ -1,4 +1,4 @@
-"""Where a turn begins and ends, what belongs to it, and what is left when it is rolled back."""
+"""Beginning and end of a turn, its records, and the state after a rollback."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The command line as its users start it: a process, its output, its exit code, what it leaves."""
+"""The command line as its users start it: a process, its output, its exit code, its files."""
 
 import contextlib
 import importlib

@@ -1,4 +1,4 @@
-"""The door that Codex's hooks call, as a process; what may go wrong, and that nothing comes of it.
+"""The hook as a process: its answers, and failures that affect nobody.
 
 Which bundle stands, and in which window, is held against the whole history by a law at the end.
 What the real Codex makes of it is in `codex/test_hook.py`.

@@ -1,4 +1,4 @@
-"""The extension's protocol.ts and limits.ts say what the server says."""
+"""The extension's protocol.ts and limits.ts agree with the server."""
 
 from typing import get_type_hints
 

@@ -1,4 +1,4 @@
-"""Wire records: camelCase, strict, every field sent; what is wrong is told all at once."""
+"""Wire records: camelCase, strict, every field sent; all problems are reported at once."""
 
 from typing import Any
 

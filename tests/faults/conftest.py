@@ -1,4 +1,4 @@
-"""What several tests of faults share."""
+"""Fixtures of several tests of faults."""
 
 from collections.abc import Generator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A process that is killed leaves what was there before it or what it wrote, never a part."""
+"""A killed process leaves the old file or the new one, never a part."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from fault_steps import again, killed_at_each_step
+from fault_steps import home_at, killed_at_each_step
 from homes import WAIT, Home, chat, eventually, following, more, thread
 from rollouts import patch, rollout, session, turn, user
 
@@ -76,7 +76,7 @@ def test_killed_write_leaves_the_old_checkpoint_or_the_new_one(tmp_path: Path, w
 
     seen: set[int] = set()
     for at in range(1, tries):
-        here = again(tmp_path / "killed" / str(at))
+        here = home_at(tmp_path / "killed" / str(at))
         done = sum(text.startswith("new") for text in tasks(here))
         assert tasks(here) == new[:done] + old[done:]
         seen.add(done)

@@ -6,7 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from fault_steps import again, killed_at_each_step
+from fault_steps import home_at, killed_at_each_step
 from homes import Home, chat, thread
 from rollouts import rollout, session, user
 
@@ -35,7 +35,7 @@ def test_killed_rename_leaves_the_old_name_or_the_new_one(tmp_path: Path, number
 
     seen: set[str | None] = set()
     for at in range(1, tries):
-        here = again(tmp_path / "killed" / str(at))
+        here = home_at(tmp_path / "killed" / str(at))
         with here.house() as house:
             titles = {each.session_id: each.title for each in house.sessions.summaries.page().items}
             seen.add(titles[thread(number)])

@@ -18,7 +18,7 @@ from attrs import evolve
 
 from codex_checkpoints.storage.contract import Patch, StorageFailed, ThreadQuery
 from codex_checkpoints.storage.local import LocalThreadStore
-from fault_steps import again, killed_at_each_step
+from fault_steps import home_at, killed_at_each_step
 from homes import Home, chat, thread, without_rights
 from rollouts import rollout, session, turn, user
 from stores import AT
@@ -68,7 +68,7 @@ def test_metadata_patch_is_atomic(tmp_path: Path, home: Home) -> None:
     seen: set[tuple[Any, ...]] = set()
     tasks: list[str | None] = []
     for at in range(1, tries + 1):
-        here = again(tmp_path / "killed" / str(at))
+        here = home_at(tmp_path / "killed" / str(at))
         with contextlib.closing(opened(here)) as store:
             rows = sorted(store.rows().values(), key=lambda row: row.session_id)
             names = tuple(store.name_of(row) for row in rows[:2])

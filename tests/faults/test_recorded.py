@@ -1,4 +1,4 @@
-"""Recorded or not done: what holds wherever an operation is cut off, whichever it is.
+"""An operation cut off at any step is recorded, or absent.
 
 After every fault and the next start each operation that stands has its closing event exactly once,
 one that does not stand has none, nothing half-done is left, and a caller was told what is there.
@@ -25,7 +25,7 @@ from codex_checkpoints.service.compaction.install import Undoing
 from codex_checkpoints.service.compaction.request import CompactionRequest
 from codex_checkpoints.service.history.resumed_history import Histories
 from codex_checkpoints.storage.records import MARKERS
-from fault_steps import How, again, killed_at_each_step
+from fault_steps import How, home_at, killed_at_each_step
 from homes import Home, refusal, thread
 from restores import put
 from updates import fact
@@ -345,7 +345,7 @@ def test_interrupted_operation_is_complete_with_its_event_or_absent(
 
     counts: dict[object, int] = {}
     for at in range(1, tries):
-        here = again(tmp_path / "cut" / str(at))
+        here = home_at(tmp_path / "cut" / str(at))
         left, told = shape(here.root.parent, digest_without_ids), answer_of(here)
         if left not in counts:  # what is the same is gone on with in the same way
             counts[left] = settled(here, made, kind)
@@ -364,13 +364,13 @@ def run_again(made: Made, kind: str, folder: Path, tries: int) -> None:
     left = {shape(folder / "cut" / str(at), lines_in): at for at in range(1, tries)}
     seen: set[object] = set()
     for place, first in enumerate(left.values()):
-        template, cut = again(folder / "cut" / str(first)), folder / f"again-{first}"
+        template, cut = home_at(folder / "cut" / str(first)), folder / f"again-{first}"
         steps = place % EVERY + 1, EVERY
         end = killed_at_each_step(WORK, template, cut, *made[0], begin="start", steps=steps)
         for at in range(steps[0], end, EVERY):
             state = shape(cut / str(at), digest_without_ids)
             if state not in seen:  # it may stand twice now
-                settled(again(cut / str(at)), (*made[:2], nothing_else), kind)
+                settled(home_at(cut / str(at)), (*made[:2], nothing_else), kind)
             seen.add(state)
     print(f"{len(left)} states, {len(seen)} of a second run")
 

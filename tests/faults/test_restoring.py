@@ -1,4 +1,4 @@
-"""What the next start makes of a restore that was cut off or refused, whatever stood in its way.
+"""The next start completes or reverts a restore that was cut off or refused.
 
 That it is cut off at each step is in `test_recorded.py`.
 """

@@ -19,7 +19,7 @@ from codex_checkpoints.storage import locks, writer
 from codex_checkpoints.storage.contract import Conflict, HistoryItem, StorageFailed
 from codex_checkpoints.storage.rollout_file import line_of
 from disks import fill, make_read_only
-from fault_steps import again, killed_at_each_step
+from fault_steps import home_at, killed_at_each_step
 from homes import Home, chat, thread
 
 if sys.version_info >= (3, 14):
@@ -102,7 +102,7 @@ def died_in(tmp_path: Path, what: str, home: Home) -> list[Home]:
     arguments = (thread(1), *(str(place.relative_to(home.root)) for place in places), text)
     tries = killed_at_each_step(WORK, home, tmp_path / "killed", what, *arguments)
     assert tries > 4
-    return [again(tmp_path / "killed" / str(at)) for at in range(1, tries + 1)]
+    return [home_at(tmp_path / "killed" / str(at)) for at in range(1, tries + 1)]
 
 
 def append(remains: Home) -> list[Any]:

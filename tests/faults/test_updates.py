@@ -1,4 +1,4 @@
-"""Accepted updates survive whatever happens while one is written; what was not accepted is gone."""
+"""Accepted updates survive any fault during a write; others leave nothing."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ import forked_python
 from codex_checkpoints.assembly import Assembly
 from codex_checkpoints.service.notes import Notes
 from disks import fill
-from fault_steps import again, killed_at_each_step
+from fault_steps import home_at, killed_at_each_step
 from homes import WAIT, Home, chat, snapshot, thread
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills and mounts as POSIX does")
@@ -77,7 +77,7 @@ def test_killed_writer_leaves_all_or_nothing_and_the_next_one_continues(
 
     seen: set[tuple[str, ...]] = set()
     for at in range(1, tries):
-        here = again(tmp_path / "killed" / str(at))
+        here = home_at(tmp_path / "killed" / str(at))
         with here.house() as house:
             survived = [each.id for each in notes(house).notes(thread(1))]
             seen.add(tuple(survived))

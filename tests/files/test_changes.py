@@ -1,4 +1,4 @@
-"""What a session changed in files: which, in which turns, and the texts that hashes prove."""
+"""Changed files of a session: their turns, and the texts that hashes prove."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""A hook copies the files that Codex is about to write, and they come back from these copies (FIL).
+"""A hook copies the files that Codex is about to write, and a restore uses the copies (FIL).
 
 What the real Codex makes of it is in `codex/test_files_come_back.py`.
 """

@@ -1,4 +1,4 @@
-"""Files come back one by one, are looked at again before they are written, and can be undone."""
+"""Files are restored one by one, checked again before the write, and can be undone."""
 
 import contextlib
 import errno

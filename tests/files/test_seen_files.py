@@ -1,4 +1,4 @@
-"""What whoever follows a session saw of its files: recorded right away, kept, and compared."""
+"""Hashes of files that a watcher saw: recorded at once, kept, and compared."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Digest and recall through the doors, and over the sessions that one goes on from."""
+"""Digest and recall through the doors, and over the sources of a session."""
 
 import json
 from pathlib import Path

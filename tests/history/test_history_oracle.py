@@ -1,4 +1,4 @@
-"""Our history of real sessions, held against what Codex sent when it resumed them.
+"""Our history of real sessions equals the request that Codex sent on resume.
 
 `CODEX_ROLLOUTS` names a folder of homes, each with `resume-input.json` beside its `sessions`: the
 `input` of the request, and the `thread_id` that was resumed with a prompt.  Without such a folder

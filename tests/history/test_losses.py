@@ -20,7 +20,7 @@ from codex_checkpoints.places import Places
 from codex_checkpoints.service.history.compaction_losses import losses_of
 from codex_checkpoints.service.history.windows import windows_in
 from codex_checkpoints.service.progress import Progress
-from compaction_losses import gone, read_again
+from compaction_losses import lost_by_name, read_again
 from homes import Home, more, refusal, thread
 from peer import Peer
 from updates import fact
@@ -213,7 +213,7 @@ def test_notes_are_part_of_losses(home: Home):
 
     (loss,) = found(home)
 
-    assert gone(loss)["task Fix the login"] is False
+    assert lost_by_name(loss)["task Fix the login"] is False
 
 
 def test_missing_session_is_refused(home: Home):
@@ -365,7 +365,7 @@ def test_changed_source_gives_only_the_initial_state(home: Home, change: Callabl
     change(home.path())
 
     (loss,) = found(home, session_id)
-    assert gone(loss) == {"task Fix the login": False, "step Write the test": False}
+    assert lost_by_name(loss) == {"task Fix the login": False, "step Write the test": False}
 
 
 def test_nearest_available_source_is_read(home: Home):

@@ -1,4 +1,4 @@
-"""What holds for every compaction, whatever the history and the checkpoint."""
+"""Laws of every compaction, for any history and checkpoint."""
 
 import attrs
 import orjson

@@ -1,4 +1,4 @@
-"""What `make fuzz` does for minutes, for a second each: broken input has an answer or a refusal."""
+"""A second of each target of `make fuzz`: broken input is answered or refused."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What always holds of a compaction in place, and of taking it back, whatever the session."""
+"""Laws of a compaction in place and of its undo, for any session."""
 
 import tempfile
 from pathlib import Path

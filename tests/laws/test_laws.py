@@ -1,4 +1,4 @@
-"""What always holds, whatever the session: each law is a sentence, its cases are made up."""
+"""Laws of every session: each law is a sentence, its cases are generated."""
 
 import hashlib
 import json
@@ -199,10 +199,10 @@ from codex_checkpoints.core.checkpoint.records import to_bytes
 from codex_checkpoints.core.checkpoint.records import Caps
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.agents.codex import reader
-from derived_state import told
+from derived_state import story_checkpoint
 whole = hashlib.sha256()
 for story in sorted(path for path in Path(sys.argv[2], "golden").iterdir() if path.is_dir()):
-    checkpoint = told(story)
+    checkpoint = story_checkpoint(story)
     whole.update(to_bytes(checkpoint) + view_v1(checkpoint, Caps()).encode())
 print(whole.hexdigest())
 """

@@ -1,4 +1,4 @@
-"""What always holds of losses, whatever the session."""
+"""Laws of losses, for any session."""
 
 from attrs import astuple
 from hypothesis import given, settings

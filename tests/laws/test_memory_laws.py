@@ -1,4 +1,4 @@
-"""What always holds of a memory: it is a function of the records and of what was accepted."""
+"""Laws of a memory: it is a function of the records and the accepted updates."""
 
 from typing import Any
 

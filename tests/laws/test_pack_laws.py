@@ -1,4 +1,4 @@
-"""Laws of packs: what leaves comes back, no place of a machine is in one, no hostile one harms.
+"""Laws of packs: they round-trip, hold no place of a machine, and do no harm.
 
 What leaves is made up; hostile packs are sound ones with anything in the place of anything.
 """

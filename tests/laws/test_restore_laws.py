@@ -1,4 +1,4 @@
-"""What always holds of markers, packs, records and lineages, whatever they are made of."""
+"""Laws of markers, packs, records and lineages, for any content."""
 
 import copy
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Each field of each kind of line, with a value of each type: whatever stands there, all is read.
+"""Each field of each kind of line, with a value of each type: all of them can be read.
 
 The laws try this at random; here nothing is left to chance.  The lines are those of the golden
 stories, and every field that some line has is put into every other.

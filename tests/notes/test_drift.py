@@ -1,4 +1,4 @@
-"""Edits off the plan are told by the server, once, to whoever asked for it (DSC-68)."""
+"""The server reports edits off the plan once, to clients that asked for it (DSC-68)."""
 
 from collections.abc import Generator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""What a fork remembers of the sessions that it builds on, through the real service."""
+"""Notes that a fork inherits from its bases, through the real service."""
 
 import json
 import re

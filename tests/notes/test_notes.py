@@ -1,4 +1,4 @@
-"""What a session remembers: accepted, refused, listed and taken back, through the real doors."""
+"""Notes through the real doors: accepted, refused, listed and revoked."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The text of what is pinned, as the disk has it: some lines of a file hold no part of a secret."""
+"""Pinned lines of a file on the disk hold no part of a secret."""
 
 from pathlib import Path
 

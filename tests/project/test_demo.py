@@ -1,4 +1,4 @@
-"""What `make run` shows to whoever has no sessions: all of it can be read, and nothing is asked."""
+"""The demo of `make run` for people without sessions: all of it can be read, without questions."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The pages say what is so: each command, setting, method, field, code and file, and real output.
+"""The pages are true: each command, setting, method, field, code and file, and real output.
 
 What a page shows of a terminal is run again here, over the same three sessions, and compared.
 """

@@ -1,4 +1,4 @@
-"""A forked process is what a new interpreter would be: its output, its end, where it runs."""
+"""A forked process equals a new interpreter: its output, its end, its folder."""
 
 import signal
 import subprocess

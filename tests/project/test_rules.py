@@ -1,4 +1,4 @@
-"""The page of rules: every rule that code and tests cite stands on it, with a test that exists."""
+"""The page of rules: it has every rule that code and tests cite, with an existing test."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What the tests of remotes share: two machines, stores, and a PostgreSQL server."""
+"""Fixtures of the tests of remotes: two machines, stores, and a PostgreSQL server."""
 
 import itertools
 from collections.abc import Generator

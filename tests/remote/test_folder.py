@@ -23,7 +23,7 @@ from codex_checkpoints.storage.remote.contract import (
 )
 from codex_checkpoints.storage.remote.folder import FORMAT_FILE, FolderHistoryStore
 from disks import fill, make_read_only, mounted
-from fault_steps import again, killed_at_each_step
+from fault_steps import home_at, killed_at_each_step
 from homes import snapshot, thread
 from two_machines import Machines, read, segments
 
@@ -302,7 +302,7 @@ def test_push_killed_at_any_step_resumes(tmp_path: Path, how: str) -> None:
         found = store.row(SESSION)
         if found is not None:
             assert b"".join(store.read(SESSION, found.row.head)) == path.read_bytes()
-        with again(root).house() as house, read(house.sessions) as going:
+        with home_at(root).house() as house, read(house.sessions) as going:
             Pusher(house.sessions, store, ChosenRemote("", "ana", "there", "there")).push(going)
         row = store.row(SESSION)
         assert row is not None
@@ -325,7 +325,7 @@ def test_pull_killed_at_any_step_is_complete_or_absent(tmp_path: Path) -> None:
     assert tries > 20
     made = 0
     for number in range(1, tries):
-        killed = again(tmp_path / "killed" / str(number))
+        killed = home_at(tmp_path / "killed" / str(number))
         with killed.house() as house:
             assert faults(house.sessions) == [], number
             branches = [*killed.root.glob("sessions/**/*.jsonl")]

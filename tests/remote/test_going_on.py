@@ -1,4 +1,4 @@
-"""A push that was cut off, a second pusher, a file that changed: all go on (TEA-2)."""
+"""An interrupted push, a second pusher, a changed file: all continue (TEA-2)."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Packs through the real doors: what leaves, what arrives, what is refused, what is written."""
+"""Packs through the real doors: export, import, refusals and records."""
 
 import json
 import os

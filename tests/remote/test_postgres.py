@@ -1,4 +1,4 @@
-"""Who sees what on a PostgreSQL server, and pushes that are cut off there."""
+"""Access on a PostgreSQL server, and interrupted pushes to it."""
 
 import hashlib
 import socket

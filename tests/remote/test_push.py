@@ -1,4 +1,4 @@
-"""Push: what leaves was shown and is redacted; nothing else does (TEA-1, TEA-6)."""
+"""Push: sent lines were shown and are redacted; nothing else is sent (TEA-1, TEA-6)."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What lists and answers tell of markers and of branches, through the real doors."""
+"""Markers and branches in lists and answers, through the real doors."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Markers and pins through the real doors: what they name, what they survive, what is refused."""
+"""Markers and pins through the real doors: their targets, their lifetime, refusals."""
 
 import json
 import shutil

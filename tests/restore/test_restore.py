@@ -1,4 +1,4 @@
-"""Restores through the real doors: what a branch holds, what stays behind, what is written down."""
+"""Restores through the real doors: the branch, the deferred parts, the records."""
 
 import json
 import re

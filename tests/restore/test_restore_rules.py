@@ -1,4 +1,4 @@
-"""What holds for every restore: what never goes over, what never happens, what always stands."""
+"""Rules of every restore: what is never transferred, and what is always recorded."""
 
 import json
 import re

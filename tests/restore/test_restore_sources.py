@@ -1,4 +1,4 @@
-"""Restores of sources that are not plain: packed, put away, subagents, chains; and by reference."""
+"""Restores of unusual sources: compressed, archived, subagents, chains; and by reference."""
 
 import json
 import shutil

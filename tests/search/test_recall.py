@@ -1,4 +1,4 @@
-"""What can be looked up in a session and in those that it goes on from."""
+"""Lookups in a session and its sources."""
 
 import json
 from pathlib import Path

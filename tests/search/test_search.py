@@ -1,4 +1,4 @@
-"""Search over all sessions: which lines are hits, of which session, and how they come (RCL-2)."""
+"""Search over all sessions: the hits, their sessions, and their order (RCL-2)."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""A session put away by the installed Codex, where Codex is any program: it may take its time.
+"""A session archived by the installed Codex, where Codex is any program: it may take its time.
 
 What the real one does is tried in `codex/test_archive.py`.
 """

@@ -1,4 +1,4 @@
-"""Deleting: what was made here goes with an event, a user's own turns only by force (AGN-18)."""
+"""Deletion of our sessions leaves an event; a user's own turns need force (AGN-18)."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Threads that are written to: the policy, the order of things, and who is asked for what."""
+"""Threads that are written to: the policy, the order of steps, and the calls of the store."""
 
 import sys
 from collections.abc import Callable, Generator

@@ -1,4 +1,4 @@
-"""Long work: what its client hears of it, and that calling it off leaves all old or all new."""
+"""Long work: progress for its client, and cancelling that leaves all old or all new."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""What can be asked of sessions, and how they are followed: the service over real files."""
+"""Requests about sessions, and following them: the service over real files."""
 
 import errno
 import json

@@ -1,4 +1,4 @@
-"""`audit.jsonl` on the disk: what is appended, and what is read of earlier builds."""
+"""`audit.jsonl` on the disk: appended events, and lines of earlier builds."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The contract of stores, one suite for all of them: what is asked, what is told, what is refused.
+"""The contract of stores, one suite for all of them: requests, answers and refusals.
 
 Ours for files and ours in memory: no test asks which it has, so another may come from elsewhere.
 """

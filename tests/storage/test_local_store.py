@@ -1,4 +1,4 @@
-"""The store of files: names, Codex's own list, whatever becomes of the index, several at once."""
+"""The store of files: names, Codex's own list, any state of the index, several processes."""
 
 import contextlib
 import errno

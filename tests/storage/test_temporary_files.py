@@ -1,4 +1,4 @@
-"""Files that grow under a temporary name: who is at one, what was left, also without any locks."""
+"""Files written under a temporary name: their owners, leftovers, and systems without locks."""
 
 import itertools
 import os

@@ -1,4 +1,4 @@
-"""Packed session files become plain ones, complete or not at all."""
+"""Compressed session files are decompressed completely or not at all."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Hashes of real files, with what can go wrong between looking and reading."""
+"""Hashes of real files, and faults between the check and the read."""
 
 from __future__ import annotations
 

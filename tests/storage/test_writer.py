@@ -1,4 +1,4 @@
-"""Writing session files: what is there stays, what comes is whole and numbered on."""
+"""Writing session files: existing bytes stay, new lines are complete and numbered."""
 
 import errno
 import json

@@ -1,4 +1,4 @@
-"""What the compactions of a session lost, in one call, and in one word each."""
+"""Losses of the compactions of a session, in one call, and each in one word."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -17,7 +17,7 @@ def losses(
     return read_with(LossReport(accepted(updates)), data, pieces).losses()
 
 
-def gone(loss: Loss) -> dict[str, bool | None]:
+def lost_by_name(loss: Loss) -> dict[str, bool | None]:
     """Return what was there by its name, and whether it is lost."""
     task = {} if loss.task is None else {f"task {loss.task.text}": loss.task.lost}
     steps = {f"step {each.text}": each.lost for each in loss.open_plan_steps}

@@ -1,4 +1,4 @@
-"""What the product makes of a rollout, in one call each, and a second opinion on its numbers."""
+"""Derive the state of a rollout in one call each, and check its numbers independently."""
 
 import json
 import sys
@@ -25,13 +25,13 @@ OFFERED = 1 << 16
 """How many bytes a reader of files offers at a time."""
 
 
-class Beside(Protocol):
+class FoldWithReplay(Protocol):
     """A fold that has a replay beside it."""
 
     replay: Replay
 
 
-F = TypeVar("F", bound=Beside)
+F = TypeVar("F", bound=FoldWithReplay)
 T = TypeVar("T")
 
 
@@ -104,7 +104,7 @@ def accepted(lines: Iterable[Json]) -> list[Update]:
     return [update for update in found if update is not None]
 
 
-def told(story: Path) -> Checkpoint:
+def story_checkpoint(story: Path) -> Checkpoint:
     """Read a story of `golden/`."""
     bases = {path.stem.removeprefix("base-"): str(path) for path in story.glob("base-*.jsonl")}
     session = open_session(FileReader(), str(story / "rollout.jsonl"), bases.get)

@@ -1,4 +1,4 @@
-"""A small disk of one's own, where there is the right to mount one."""
+"""Mount a small disk, where there is the right to do so."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""The home of Ana, who worked on three things in two folders: what the pages show of a terminal.
+"""The home of Ana, who worked on three things in two folders: the examples of the pages.
 
 `examples` asks a server over it one example of each method, as PROTOCOL.md shows them.
 """

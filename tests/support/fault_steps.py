@@ -1,4 +1,4 @@
-"""Something done again and again; killed, interrupted or refused at one step further each time.
+"""Repeat work and kill, interrupt or refuse it, one step later each time.
 
 A step is a call that changes a file system; one that writes ends with half of its bytes out.
 Each try has a copy of the same home of its own, so that all of them can be looked at afterwards.
@@ -130,7 +130,7 @@ def killed_at_each_step(
     return int(done.stdout)
 
 
-def again(root: Path) -> Home:
+def home_at(root: Path) -> Home:
     """Return the home of a process that was killed."""
     home = Home.__new__(Home)
     home.user, home.root = root / "user", root / "codex"

@@ -1,4 +1,4 @@
-"""Programs in Python as processes of their own, without waiting for Python to start each time.
+"""Run Python programs as processes of their own without the start of Python.
 
 `run` and `Popen` are those of `subprocess`.  A command `[sys.executable, "-m" or "-c", …]` runs in
 a child that an interpreter with the product loaded forks (`interpreter.py`): with descriptors,

@@ -1,4 +1,4 @@
-"""Checkpoints that nobody made: strategies for records, caps and limits."""
+"""Strategies for checkpoints: records, caps and limits."""
 
 from collections.abc import Mapping
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""Rollouts that nobody wrote: strategies for whole sessions, for damage, for other spellings."""
+"""Strategies for rollouts: whole sessions, damage, other spellings."""
 
 import json
 import re

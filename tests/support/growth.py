@@ -1,4 +1,4 @@
-"""How the time of work grows with its input: in proportion, whatever the machine is busy with."""
+"""Check that the time of work grows linearly with its input, on a busy machine too."""
 
 import time
 from collections.abc import Callable
@@ -13,7 +13,7 @@ TIMES = 8
 MOST = 24.0
 
 
-def takes_time_in_proportion(
+def takes_linear_time(
     work: Callable[[Any], object], make: Callable[[int], Any], *, first: int = 4_000
 ) -> None:
     """Do `work` over inputs of growing size; it is an error when time grows faster than they do.

@@ -1,4 +1,4 @@
-"""What the core makes of a session's history, driven over bytes as the service drives it."""
+"""Rebuild a session's history from bytes, as the service does."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Histories to be compacted: their items in few words, and strategies for those nobody wrote."""
+"""Histories to compact: their items in short form, and strategies for any."""
 
 import base64
 import random

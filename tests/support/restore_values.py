@@ -1,4 +1,4 @@
-"""What restores are made of, for tests: plain values to begin with, and strategies for any."""
+"""Parts of restores: plain values to begin with, and strategies for any."""
 
 from typing import Any
 

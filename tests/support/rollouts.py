@@ -1,4 +1,4 @@
-"""A small language for rollouts: a test says what happened, this says how Codex writes it down.
+"""A small language for rollouts: a test names the events, this writes Codex's lines.
 
     rollout(session(), turn(user("why does login fail?"), shell("cat auth.py", reads=["auth.py"])))
 

@@ -1,4 +1,4 @@
-r"""Hold a JSON value against a JSON Schema, whose patterns may say `\p{L}` and `\p{N}`."""
+r"""Check a JSON value against a JSON Schema, whose patterns may have `\p{L}` and `\p{N}`."""
 
 import re
 import unicodedata

@@ -48,14 +48,14 @@ class Machines:
         for home, place in zip((self.there, self.here), own, strict=True):
             (home.user / "shop").mkdir()
             home.json("remote", "set", place, "--yes")
-            self.call_machine(home, home.root.parent.name)
+            self.name_machine(home, home.root.parent.name)
 
     @property
     def shop(self) -> str:
         """Return the folder of the sessions that are pushed."""
         return str(self.there.user / "shop")
 
-    def call_machine(self, home: Home, name: str) -> None:
+    def name_machine(self, home: Home, name: str) -> None:
         """Give a machine another name than that of the computer the tests run on."""
         path = home.state / "remote.json"
         path.write_text(

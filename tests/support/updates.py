@@ -1,4 +1,4 @@
-"""Lines of `updates.jsonl` as they stand there: accepted updates, and revocations of earlier ones.
+"""Write lines of `updates.jsonl`: accepted updates, and revocations of earlier ones.
 
 What an update rests on is given with the hash that the host saw then: `on={"a.py": V1}`.
 """

@@ -1,4 +1,4 @@
-"""What Codex would send on resume: each rule as the real program showed it, then laws."""
+"""The history that Codex would send on resume: rules observed in the real program, then laws."""
 
 import hashlib
 import json

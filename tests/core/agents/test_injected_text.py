@@ -1,4 +1,4 @@
-"""What in user messages is no person's (DSC-30, JUN-15, WIN-5; codex-sessions.md, section 4)."""
+"""Text in user messages that no person wrote (DSC-30, JUN-15, WIN-5)."""
 
 import pytest
 from hypothesis import given
@@ -18,7 +18,7 @@ from codex_checkpoints.core.agents.codex.own_messages import (
     RESTORE_LINE,
     is_ours,
 )
-from growth import takes_time_in_proportion
+from growth import takes_linear_time
 
 WINDOW = (
     "Thread id: 1\nFirst context window id: 2\n"
@@ -111,7 +111,7 @@ def test_message_part_takes_linear_time(
         assert is_human([part]) is not contextual
         request_of(part)
 
-    takes_time_in_proportion(look, lambda size: begin + piece * size + end, first=16_000)
+    takes_linear_time(look, lambda size: begin + piece * size + end, first=16_000)
 
 
 @pytest.mark.parametrize(
@@ -209,9 +209,7 @@ def test_editor_context_is_dropped_with_its_warnings(context: str, heading: str)
 
 def test_hostile_prompt_takes_linear_time() -> None:
     for piece in ("## My request", "# Terminal ", "\n## My request:", " \n"):
-        takes_time_in_proportion(
-            request_of, lambda size, piece=piece: IDE + piece * (size // len(piece))
-        )
+        takes_linear_time(request_of, lambda size, piece=piece: IDE + piece * (size // len(piece)))
 
 
 TAGS = st.from_regex(r"\A[a-z][a-z0-9_]{0,12}\Z").filter(

@@ -1,4 +1,4 @@
-"""What counts as a line, which number it has, and what becomes of one that cannot be read."""
+"""Lines of a session file: their bounds, their numbers, and unreadable ones."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What a call leaves behind: one rule, one case, in both forms of file."""
+"""Artifacts of a call: one rule, one case, in both forms of file."""
 
 import hashlib
 import json

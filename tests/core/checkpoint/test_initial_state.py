@@ -1,4 +1,4 @@
-"""A session that an operation of ours made goes on from the checkpoint of its source (JUN-46)."""
+"""A session made by our operation continues the checkpoint of its source (JUN-46)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Accepted updates, replayed: what they amount to, what is evicted, revoked, rolled back."""
+"""Accepted updates, replayed: the resulting notes, evictions, revocations and rollbacks."""
 
 import json
 import random

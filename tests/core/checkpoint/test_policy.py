@@ -1,4 +1,4 @@
-"""What is a standing policy for the agent, and what a fact about the project (DSC-12, DSC-60)."""
+"""Tell a standing policy for the agent from a fact about the project (DSC-12, DSC-60)."""
 
 import pytest
 from hypothesis import given, settings
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from codex_checkpoints.core.checkpoint.confusables import readings
 from codex_checkpoints.core.checkpoint.policy import POLICY_RULES, standing_policy
-from growth import takes_time_in_proportion
+from growth import takes_linear_time
 
 POLICIES = [
     ("always_never", "Always run the tests before committing."),
@@ -463,10 +463,10 @@ HOSTILE = [
 
 @pytest.mark.parametrize("piece", HOSTILE, ids=ascii)
 def test_hostile_text_takes_linear_time(piece: str) -> None:
-    takes_time_in_proportion(standing_policy, lambda size: piece * (size // len(piece)))
+    takes_linear_time(standing_policy, lambda size: piece * (size // len(piece)))
 
 
 @settings(max_examples=settings().max_examples // 2)
 @given(st.lists(st.sampled_from(HOSTILE + PIECES), min_size=2, max_size=4).map("".join))
 def test_hostile_mixture_takes_linear_time(piece: str) -> None:
-    takes_time_in_proportion(standing_policy, lambda size: piece * (size // max(1, len(piece))))
+    takes_linear_time(standing_policy, lambda size: piece * (size // max(1, len(piece))))

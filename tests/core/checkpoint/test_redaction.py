@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codex_checkpoints.core.checkpoint.redaction import MARK, SECRET_RULES, find_secret, redact
-from growth import takes_time_in_proportion
+from growth import takes_linear_time
 
 MIXED = "a1B2c3D4e5F6"
 LONG = MIXED * 4
@@ -390,10 +390,10 @@ def both(text: str) -> None:
 
 @pytest.mark.parametrize("piece", HOSTILE, ids=ascii)
 def test_hostile_text_takes_linear_time(piece: str) -> None:
-    takes_time_in_proportion(both, lambda size: piece * (size // len(piece)) + "x1")
+    takes_linear_time(both, lambda size: piece * (size // len(piece)) + "x1")
 
 
 @settings(max_examples=settings().max_examples // 2)
 @given(st.lists(st.sampled_from(HOSTILE), min_size=2, max_size=4).map("".join))
 def test_hostile_mixture_takes_linear_time(piece: str) -> None:
-    takes_time_in_proportion(redact, lambda size: piece * (size // len(piece)))
+    takes_linear_time(redact, lambda size: piece * (size // len(piece)))

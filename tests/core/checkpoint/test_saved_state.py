@@ -1,4 +1,4 @@
-"""What is kept of a session between two readings: it comes back, and nothing else is believed.
+"""State saved between two readings: valid records round-trip, and all else is refused.
 
 That a whole state comes back is a law of `test_laws.py`.
 """

@@ -1,4 +1,4 @@
-"""Secrets on command lines, in what is set, sent and configured with them (TRU-10).
+"""Secrets on command lines that set, send or configure them (TRU-10).
 
 `commands_with_secrets.txt` has a form a line, in which `•` stands for the secret, and
 `harmless_commands.txt` what must stay whole; `\n` in them is a line break.

@@ -1,4 +1,4 @@
-"""What a session saw of a file: proved by its own record, else told by who followed it."""
+"""Content of a file that a session saw: proved by its record, else observed by a watcher."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""What the two ends of a session file tell is what all of it tells, or nothing."""
+"""The two ends of a session file give the values of a full reading, or null."""
 
 import re
 from collections.abc import Iterator

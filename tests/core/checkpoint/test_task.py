@@ -1,4 +1,4 @@
-"""What the user asked for last: whose words count, which of them, and how they are kept."""
+"""The newest request of the user: which messages count, and how they are stored."""
 
 import base64
 

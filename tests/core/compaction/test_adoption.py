@@ -1,4 +1,4 @@
-"""What somebody else compacted: what fits, what is kept of it, and what it becomes (CKP-20)."""
+"""Summaries by others: the parts that are kept, and the replacement they become (CKP-20)."""
 
 import attrs
 import pytest

@@ -1,4 +1,4 @@
-"""Where standing context goes: told by the caller, never guessed (CKP-4 to CKP-6, CKP-31)."""
+"""Placement of standing context: named by the caller, never guessed (CKP-4 to CKP-6, CKP-31)."""
 
 import pytest
 

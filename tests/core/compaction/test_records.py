@@ -1,4 +1,4 @@
-"""What outlives a compaction, its lines on disk, and where the work goes on (CKP-2, CKP-33)."""
+"""The record of a compaction, its lines on disk, and its newest session (CKP-2, CKP-33)."""
 
 import attrs
 import orjson

@@ -14,7 +14,7 @@ from codex_checkpoints.core.agents.codex.own_messages import (
 )
 from codex_checkpoints.core.checkpoint.records import RETAINED_TOKENS
 from codex_checkpoints.core.compaction.retained_messages import select
-from growth import takes_time_in_proportion
+from growth import takes_linear_time
 from history_items import (
     ENVIRONMENT,
     PNG,
@@ -292,4 +292,4 @@ def test_text_is_searched_in_linear_time() -> None:
         lines = "\n".join(["x" * 64] * (size // 64))
         return "data:image/png;base64,AAAA" * (size // 26) + "ab/" * (size // 3) + lines
 
-    takes_time_in_proportion(lambda text: plain_message(user(text)), text)
+    takes_linear_time(lambda text: plain_message(user(text)), text)

@@ -1,4 +1,4 @@
-"""The digest: what it quotes, how it is marked, and that it keeps its budget."""
+"""The digest: its quotes, its anchors and marks, and its budget."""
 
 import base64
 import functools
@@ -32,7 +32,7 @@ from codex_checkpoints.core.digest.render import Digest, digest_v1
 from codex_checkpoints.core.digest.truncate import ends_of
 from derived_state import read
 from generated_rollouts import damaged, sessions
-from growth import takes_time_in_proportion
+from growth import takes_linear_time
 from history_items import CHECKPOINT, LONG_ANSWER, pasts, user
 
 LINE = re.compile(r"- (?:(?:t\d+ )?#\d+ .+|[^#\n].*)")
@@ -1757,7 +1757,7 @@ def test_long_lines_of_an_output_take_linear_time(piece: str) -> None:
         where = RecordPlace(None, 1)
         digest_v1(DigestSource(1, quotes=(Quote(where, "output", "make", text),)), DigestTerms(500))
 
-    takes_time_in_proportion(work, lambda size: piece * size)
+    takes_linear_time(work, lambda size: piece * size)
 
 
 def test_digest_below_fifty_tokens_is_empty_and_above_has_its_status() -> None:
@@ -1884,12 +1884,12 @@ def test_call_with_many_endless_patches_takes_linear_time() -> None:
     def work(text: str) -> None:
         files_of_patch(text, str)
 
-    takes_time_in_proportion(work, lambda size: "x<<\n" * size + "*** Begin Patch\n" * size)
+    takes_linear_time(work, lambda size: "x<<\n" * size + "*** Begin Patch\n" * size)
 
 
 @pytest.mark.parametrize("piece", ["[", "*a", "[a-"])
 def test_command_of_globs_alone_takes_linear_time(piece: str) -> None:
-    takes_time_in_proportion(Ignoring([".env*"]).script, lambda size: f"cat {piece * size}")
+    takes_linear_time(Ignoring([".env*"]).script, lambda size: f"cat {piece * size}")
 
 
 @pytest.mark.parametrize(("output", "lines"), RUNNERS)

@@ -1,4 +1,4 @@
-"""The texts of files between the patches of a session: none is given that no hash proves."""
+"""Texts of files between the patches of a session: only those that a hash proves."""
 
 import difflib
 import json

@@ -1,4 +1,4 @@
-"""What runners really printed when something failed, and what a digest quotes of it (DIG-6).
+"""Recorded output of runners after failures, and the lines that a digest quotes (DIG-6).
 
 `recorded/` has their outputs as they were, but for the folders that they ran in.
 """

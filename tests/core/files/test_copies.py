@@ -1,4 +1,4 @@
-"""Files that the hook copied before Codex wrote them come back from these copies (FIL-2)."""
+"""Files that the hook copied before Codex wrote them are restored from the copies (FIL-2)."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""Files come back by undoing the recorded patches, strictly, and never over unknown bytes (FIL)."""
+"""Files are restored by undoing the recorded patches strictly, never over unknown bytes (FIL)."""
 
 import difflib
 import re

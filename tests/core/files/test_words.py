@@ -1,4 +1,4 @@
-"""Sentences about files that come back."""
+"""Sentences about restored files."""
 
 import pytest
 

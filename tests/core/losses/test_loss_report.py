@@ -1,4 +1,4 @@
-"""What a compaction loses, and what is read again behind it: each rule by example."""
+"""Losses of a compaction and the rereads after it: each rule by example."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from codex_checkpoints.core.agents.codex.history.items import user_message
 from codex_checkpoints.core.losses import file_activity
 from codex_checkpoints.core.losses.file_activity import MAX_LISTED, MAX_REREADS, Loss, Totals
 from codex_checkpoints.core.losses.loss_report import LossReport
-from compaction_losses import gone, losses, read_again
+from compaction_losses import losses, lost_by_name, read_again
 from derived_state import read_with
 from history_items import CHECKPOINT
 from rollouts import (
@@ -72,7 +72,7 @@ def test_item_missing_from_the_replacement_is_lost(form: Form):
         form=form,
     )
 
-    assert gone(found) == {
+    assert lost_by_name(found) == {
         "task fix the login": True,
         "step Write the test": False,
         "step Tell Bo": True,
@@ -121,13 +121,13 @@ MANY_WORDS = [user(f"{number} " + "word " * 4_000) for number in range(60)]
 def test_older_record_keeps_the_users_words(steps: list[Step], left: dict[str, bool]):
     (found,) = losses(rollout(session("legacy"), *steps, compacted("We changed a.py.")))
 
-    assert gone(found) == left
+    assert lost_by_name(found) == left
 
 
 def test_encrypted_replacement_gives_unknown_losses():
     found = first(patch(update="a.py"), compacted("", [user_message(["fix the login"]), SEALED]))
 
-    assert gone(found) == {"task fix the login": False, "update a.py": None}
+    assert lost_by_name(found) == {"task fix the login": False, "update a.py": None}
     assert found.sealed
     assert found.totals == Totals(lost=0, kept=1, unknown=1)
 
@@ -135,7 +135,7 @@ def test_encrypted_replacement_gives_unknown_losses():
 def test_empty_session_loses_nothing():
     (found,) = losses(rollout(session(), compacted("m", [])))
 
-    assert gone(found) == {}
+    assert lost_by_name(found) == {}
 
 
 def test_change_of_an_earlier_window_is_not_lost_again():
@@ -186,7 +186,7 @@ def test_failing_command_that_was_kept_can_be_lost_later():
 
     found = losses(rollout(session(), turn(user("fix"), *steps)))
 
-    assert [gone(each).get("run make") for each in found] == [False, True, None]
+    assert [lost_by_name(each).get("run make") for each in found] == [False, True, None]
 
 
 def test_plan_and_task_are_those_at_the_compaction():
@@ -199,7 +199,7 @@ def test_plan_and_task_are_those_at_the_compaction():
         summary(),
     )
 
-    assert [gone(each) for each in losses(data)] == [
+    assert [lost_by_name(each) for each in losses(data)] == [
         {"task a": True, "step one": True},
         {"task b": True, "step two": True},
         {"task a": True, "step one": True},
@@ -270,7 +270,7 @@ def test_loss_belongs_to_the_window_that_it_opened():
         rollout(session("legacy"), turn(user("a")), broken, *taken_back, last, summary())
     )
 
-    assert (back.number, back.counts, gone(back)["update a.py"]) == (None, False, True)
+    assert (back.number, back.counts, lost_by_name(back)["update a.py"]) == (None, False, True)
     assert (one.number, one.opened_at_seq, one.trigger, one.counts) == (1, 19, "pre_turn", True)
     assert one.opened_at == "2026-11-20T10:00:18.000Z"
     assert (two.number, two.strategy) == (2, None)
@@ -281,9 +281,9 @@ def test_replacement_longer_than_a_chunk_is_read():
 
     found = first(patch(update="a.py"), summary(f"{long} a.py {long}", "fix the login"))
 
-    assert gone(found) == {"task fix the login": False, "update a.py": False}
+    assert lost_by_name(found) == {"task fix the login": False, "update a.py": False}
     (found,) = losses(rollout(session(), turn(user("a")), summary(long)).rstrip(b"\n"))
-    assert gone(found) == {"task a": True}
+    assert lost_by_name(found) == {"task a": True}
 
 
 # --- what is read again --------------------------------------------------------------------------
@@ -345,7 +345,7 @@ def test_our_session_continues_from_its_initial_state():
     read_with(account, rollout(session(), summary("fix it"), turn(cat("a.py"), cat("b.py"))))
 
     (found,) = account.losses()
-    assert gone(found) == {"task fix the login": True, "step fix it": False}
+    assert lost_by_name(found) == {"task fix the login": True, "step fix it": False}
     assert [(each.ref, each.seq) for each in found.open_plan_steps] == [("u1", None)]
     assert read_again(found) == (2, 1, 4)
 
@@ -362,7 +362,7 @@ def test_our_session_begins_in_the_last_window_of_its_source():
     read_with(account, rollout(session(), summary("b.py"), turn(cat("a.py")), summary()))
 
     begun, later = account.losses()
-    assert gone(begun) == {
+    assert lost_by_name(begun) == {
         "task fix the login": True,
         "step fix it": True,
         "update b.py": False,
@@ -418,14 +418,16 @@ def test_answer_over_the_limit_proves_that_the_call_was_made():
 def test_answer_without_an_output_gives_the_outcome_of_the_command():
     asked = several(call("exec_command", {"cmd": "make"}, "x"), output("x", "Exit code: 2"))
 
-    assert gone(first(asked, summary(), form="legacy"))["run make"] is True
+    assert lost_by_name(first(asked, summary(), form="legacy"))["run make"] is True
 
 
 def test_script_of_many_calls_has_no_outcome_of_its_own():
     script = custom_call("exec", 'await tools.exec_command({cmd: "make"})', "x")
     answer = output("x", "Exit code: 1\nOutput:\nno", custom=True)
 
-    assert gone(first(script, answer, summary(), form="legacy")) == {"task fix the login": True}
+    assert lost_by_name(first(script, answer, summary(), form="legacy")) == {
+        "task fix the login": True
+    }
 
 
 def test_failed_look_is_not_a_failing_command():

@@ -1,4 +1,4 @@
-"""Packs by example: what is left behind when there is too much, and what a place is."""
+"""Packs by example: the parts dropped for size, and the places that are removed."""
 
 from typing import Any
 

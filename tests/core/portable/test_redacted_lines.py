@@ -1,4 +1,4 @@
-"""What leaves of a line: no secret, no image, nothing that only one account can read (TEA-1)."""
+"""Redacted lines hold no secret, no image, and no data bound to one account (TEA-1)."""
 
 import base64
 import json

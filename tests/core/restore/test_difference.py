@@ -1,4 +1,4 @@
-"""What differs between two checkpoints."""
+"""The difference of two checkpoints."""
 
 from typing import Any
 

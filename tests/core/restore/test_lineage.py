@@ -1,4 +1,4 @@
-"""The tree of where sessions come from: every edge with its cut, and nothing that it breaks on."""
+"""The tree of origins: every edge with its cut, and no input that breaks it."""
 
 from collections.abc import Callable
 from itertools import pairwise

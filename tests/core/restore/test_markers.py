@@ -1,4 +1,4 @@
-"""Markers and pins: what their lines amount to, and that nothing moves them."""
+"""Markers and pins: the result of their lines, and that nothing moves them."""
 
 import pytest
 

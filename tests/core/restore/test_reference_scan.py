@@ -1,4 +1,4 @@
-"""What a restore needs of a session and no checkpoint keeps, read from its bytes."""
+"""Data for a restore that no checkpoint keeps, read from the bytes of a session."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What goes over by name: flags, chunks, regions, patches, tool outputs; and what drifted."""
+"""References of a restore: flags, chunks, regions, patches, tool outputs, and drift."""
 
 from codex_checkpoints.core.checkpoint.records import Artifact, ArtifactKind, Checkpoint, Plan
 from codex_checkpoints.core.restore.references import (

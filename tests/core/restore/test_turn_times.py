@@ -1,4 +1,4 @@
-"""When turns ended, as the records of a session tell."""
+"""End times of turns, from the records of a session."""
 
 import pytest
 

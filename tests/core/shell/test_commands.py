@@ -1,11 +1,11 @@
-"""What a command is for, and which runs are of one program: one rule, its examples."""
+"""The kind of a command, and runs of one program: one rule, its examples."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_checkpoints.core.shell.commands import act_of, covering, is_check, passed_by, program_of
-from growth import takes_time_in_proportion
+from growth import takes_linear_time
 
 LOOKS = """
 ls -la
@@ -199,7 +199,7 @@ def test_any_text_has_a_kind(script: str) -> None:
     ],
 )
 def test_kind_is_found_in_linear_time(begin: str, piece: str, end: str) -> None:
-    takes_time_in_proportion(
+    takes_linear_time(
         lambda script: (act_of(script), program_of(script)),
         lambda size: begin + piece * (size // len(piece)) + end,
     )

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_checkpoints.core.shell.javascript import LiteralCall, literal_calls
-from growth import takes_time_in_proportion
+from growth import takes_linear_time
 
 JSON = st.recursive(
     st.none()
@@ -252,4 +252,4 @@ def test_no_script_makes_reading_fail(source: str):
     ],
 )
 def test_script_takes_linear_time(begin: str, piece: str, end: str):
-    takes_time_in_proportion(literal_calls, lambda size: begin + piece * (size // len(piece)) + end)
+    takes_linear_time(literal_calls, lambda size: begin + piece * (size // len(piece)) + end)

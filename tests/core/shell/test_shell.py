@@ -1,4 +1,4 @@
-"""What a shell call plainly does, as far as its text tells."""
+"""The plain effects of a shell call, as far as its text shows them."""
 
 import shlex
 
@@ -10,7 +10,7 @@ from codex_checkpoints.core.shell import posix
 from codex_checkpoints.core.shell.commands import only_looks
 from codex_checkpoints.core.shell.posix import Read, Write, script_of
 from codex_checkpoints.core.shell.script import ShellReading, files_of, read_script
-from growth import takes_time_in_proportion
+from growth import takes_linear_time
 
 PATCH = "*** Begin Patch\n*** Add File: a b.txt\n+it's $x `y` (\n*** End Patch\n"
 NOISE = st.text(st.sampled_from("abc 'cd'\"\\$`(){}<>&|;#~*-\n\t&&EOF=é")) | st.lists(
@@ -612,6 +612,4 @@ def test_script_takes_linear_time(begin: str, piece: str, end: str):
         only_looks(script)
 
     # The results of shorter scripts are cached, so they take no time the second time.
-    takes_time_in_proportion(
-        look, lambda size: begin + piece * (size // len(piece)) + end, first=5_000
-    )
+    takes_linear_time(look, lambda size: begin + piece * (size // len(piece)) + end, first=5_000)
