@@ -96,7 +96,7 @@ def test_retry_after_change_still_refuses_second_compaction(home: Home, into: In
 
 def test_compaction_in_place_waits_for_another_writer(home: Home) -> None:
     with home.house() as house:
-        writing = house.sessions.compactions.held(thread(1))
+        writing = house.sessions.compactions.locked(thread(1))
         with writing, locks.hold(str(home.root), thread(1)):
             process = home.start("compact", thread(1), "--into", "in-place", "--json")
             with pytest.raises(subprocess.TimeoutExpired):

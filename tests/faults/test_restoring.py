@@ -87,13 +87,13 @@ def events(home: Home) -> list[dict[str, Any]]:
 def test_restore_running_in_another_process_is_left_alone(home: Home):
     name = marked(home)
     with home.house() as house:
-        with house.sessions.records.undertaking(thread(7)) as journal:
+        with house.sessions.records.operation_journal(thread(7)) as journal:
             journal.append({"begun": True})
             assert recover(house.sessions) == 0
-            assert list(house.sessions.records.undertakings()) == [thread(7)]
+            assert list(house.sessions.records.operations_begun()) == [thread(7)]
         restore(house, name)
         assert recover(house.sessions) == 1
-        assert list(house.sessions.records.undertakings()) == []
+        assert list(house.sessions.records.operations_begun()) == []
 
 
 @pytest.mark.parametrize("told", [0, 1, 2])
@@ -197,7 +197,7 @@ def test_failed_rollback_is_finished_by_a_later_start(home: Home, monkeypatch: p
         (left,) = {path.name for path in (home.state / "sessions").iterdir()} - {thread(1)}
 
     with home.house() as house:
-        assert house.sessions.records.undertakings() == ()
+        assert house.sessions.records.operations_begun() == ()
         assert faults(house.sessions) == []
     assert left not in {path.name for path in (home.state / "sessions").iterdir()}
     assert [event["type"] for event in events(home)].count("RestoreFailed") == 1

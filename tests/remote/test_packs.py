@@ -939,10 +939,10 @@ def test_later_start_writes_the_missing_audit_of_an_import(
         broken.setattr(Audit, "add", full)
         two.arrives()
         with two.here.house() as house:
-            assert house.sessions.records.undertakings() != ()
+            assert house.sessions.records.operations_begun() != ()
 
     with two.here.house() as house:
-        assert house.sessions.records.undertakings() == ()
+        assert house.sessions.records.operations_begun() == ()
         told = [object_of(event)["type"] for event in house.sessions.records.audit.events()]
     assert told == ["PackImported"]
 
@@ -966,7 +966,7 @@ def test_later_start_finishes_the_rollback_of_an_import(two: Two, monkeypatch: p
             assert faults(house.sessions) == []
 
     with two.here.house() as house:
-        assert house.sessions.records.undertakings() == ()
+        assert house.sessions.records.operations_begun() == ()
         assert house.sessions.records.holding(IMPORTS) == frozenset()
         assert faults(house.sessions) == []
 

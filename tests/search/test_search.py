@@ -18,7 +18,7 @@ from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.digest.search import Needle
 from codex_checkpoints.operations.search import SearchSessionsParams, search_sessions
 from codex_checkpoints.operations.services import Services
-from codex_checkpoints.service.progress import carried_out
+from codex_checkpoints.service.progress import run_steps
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.storage.byte_search import ByteSearch
 from homes import WAIT, Home, thread
@@ -58,7 +58,7 @@ def searched(home: Home, text: str, **params: Any) -> list[tuple[str, int | None
     """Search in this process; return session, turn, `seq` and line of each hit."""
     with home.house() as house:
         services = Services(house_places(home), house)
-        items = carried_out(search_sessions(services, SearchSessionsParams(text, **params))).items
+        items = run_steps(search_sessions(services, SearchSessionsParams(text, **params))).items
     return [
         (each.session.session_id, hit.turn, hit.seq, hit.line)
         for each in items

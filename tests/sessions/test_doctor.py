@@ -121,7 +121,7 @@ def test_copies_of_a_running_restore_are_not_deleted(home: Home):
     records, copies = Records(str(home.state)), SafetyCopies(str(home.state))
     for operation in ("done", "doing"):
         copies.keep(operation, "0", b"x")
-    with records.undertaking("doing") as journal:
+    with records.operation_journal("doing") as journal:
         journal.append({})
         home.json("doctor", "--delete-copies")
 

@@ -393,7 +393,7 @@ def test_session_not_made_by_us_is_kept_for_that_reason(
         return held
 
     sessions = Sessions(SessionIndex(shop.store), Records(str(tmp_path)), Settings())
-    monkeypatch.setattr(operation_records, "held", told)
+    monkeypatch.setattr(operation_records, "delete_block", told)
     before = shop.store.rollouts()
 
     with shop.live(thread_of(3)) if how == "open in Codex" else nullcontext():

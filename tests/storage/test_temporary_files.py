@@ -141,7 +141,7 @@ def test_folder_removed_by_another_process_is_made_again(
             os.rmdir(folder)
 
     monkeypatch.setattr(where, name, removed)
-    with atomic_files.held(str(tmp_path / "restoring" / "one.jsonl")) as journal:
+    with atomic_files.open_journal(str(tmp_path / "restoring" / "one.jsonl")) as journal:
         journal.append({})
 
     records = Records(str(tmp_path / "state"))

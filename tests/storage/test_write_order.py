@@ -67,7 +67,7 @@ def plain(calls: Calls) -> Calls:
 
 
 def appended(path: str, line: object) -> None:
-    with atomic_files.held(path) as journal:
+    with atomic_files.open_journal(path) as journal:
         journal.append(line)
 
 

@@ -50,7 +50,7 @@ def _records(sessions: Sessions) -> list[tuple[str, Json]]:
 
     Records of operations that a later start completes or removes are not among them.
     """
-    unfinished = frozenset(sessions.records.undertakings())
+    unfinished = frozenset(sessions.records.operations_begun())
     found = [
         (session_id, object_of(line))
         for name in (RESTORES, IMPORTS, PULLS)

@@ -32,7 +32,7 @@ from codex_checkpoints.service.history import lineages
 from codex_checkpoints.service.history.compaction_losses import losses_of
 from codex_checkpoints.service.history.digests import Digests, Recalled
 from codex_checkpoints.service.history.windows import undone_in
-from codex_checkpoints.service.progress import Steps, elsewhere
+from codex_checkpoints.service.progress import Steps, on_another_thread
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.restore import listing
 from codex_checkpoints.service.restore.listing import Listed
@@ -97,7 +97,7 @@ def page(services: Services, params: PageParams) -> Steps[ShownPage]:
 
 def _connect(services: Services, *, removes: bool) -> Steps[Page]:
     params = connect.ConnectParams(dry_run=True, remove=removes)
-    report = yield from elsewhere(partial(connect.connect, services.where, params))
+    report = yield from on_another_thread(partial(connect.connect, services.where, params))
     return connect_pages.changes_page(report, removes=removes)
 
 

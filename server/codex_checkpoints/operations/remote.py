@@ -18,7 +18,7 @@ from codex_checkpoints.operations.compaction import outside
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.service.compaction.compact import Compacting
 from codex_checkpoints.service.compaction.request import CompactionRequest
-from codex_checkpoints.service.progress import Steps, elsewhere
+from codex_checkpoints.service.progress import Steps, on_another_thread
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit
 from codex_checkpoints.service.remote.fetch import Fetched, fetch, find_row
 from codex_checkpoints.service.remote.pull import Pulled, pull
@@ -246,7 +246,7 @@ def remote(services: Services, _params: NoParams) -> RemoteChoice:
 def remote_set(services: Services, params: RemoteSetParams) -> Steps[RemoteStatus]:
     """Choose the remote of this machine; create it if there is none, and if that is asked for."""
     place = _checked_place(services, params.place)
-    is_made = yield from elsewhere(lambda: _is_made(place, make=params.make))
+    is_made = yield from on_another_thread(lambda: _is_made(place, make=params.make))
     login = Address.of(place).user if is_address(place) else None
     owner = login or services.sessions.settings.user_id or getpass.getuser()
     machine = platform.node() or "this machine"
@@ -447,7 +447,7 @@ def remotely(chosen: ChosenRemote, work: Callable[[HistoryStore], T]) -> Steps[T
         with closing(_store_at(chosen.place)) as store, remote_refusals(chosen.place):
             return work(store)
 
-    return (yield from elsewhere(run))
+    return (yield from on_another_thread(run))
 
 
 def _store_at(place: str) -> HistoryStore:

@@ -366,7 +366,7 @@ def lineage(services: Services, params: SessionParams) -> Lineage:
 
 def _node(node: trees.Node, compactions: CompactionRecords) -> LineageNode:
     link = node.link
-    undone = link is not None and link.kind == "compaction" and compactions.taken_back(node.id)
+    undone = link is not None and link.kind == "compaction" and compactions.began_undone(node.id)
     return LineageNode(
         id=node.id,
         depth=node.depth,

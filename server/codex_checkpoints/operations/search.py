@@ -7,7 +7,7 @@ from collections.abc import Callable
 from attrs import frozen
 
 from codex_checkpoints.operations.services import Services
-from codex_checkpoints.service.progress import Steps, elsewhere
+from codex_checkpoints.service.progress import Steps, on_another_thread
 from codex_checkpoints.service.refusal import misfit
 from codex_checkpoints.service.search import Search, SessionHits
 from codex_checkpoints.storage.contract import ThreadQuery, UnreadableSource
@@ -151,9 +151,9 @@ def _search(
     left = params.limit
     try:
         for batch in found.batches(query, params.session_id, carried=params.carried):
-            for row in (yield from elsewhere(found.scanning(batch))):
+            for row in (yield from on_another_thread(found.scanning(batch))):
                 try:
-                    entries = yield from elsewhere(found.reading(row))
+                    entries = yield from on_another_thread(found.reading(row))
                 except UnreadableSource:
                     continue  # `doctor` reports it
                 wanted = _least(entries.count, params.per_session)

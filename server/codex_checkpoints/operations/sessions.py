@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from codex_checkpoints.operations.services import Services
-from codex_checkpoints.service.progress import Steps, elsewhere
+from codex_checkpoints.service.progress import Steps, on_another_thread
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions.summaries import SessionList, SessionSummary
 from codex_checkpoints.storage.contract import ThreadQuery
@@ -89,7 +89,7 @@ def unarchive(services: Services, params: MoveParams) -> Steps[SessionSummary]:
 def _moved(services: Services, params: MoveParams, *, archive: bool) -> Steps[SessionSummary]:
     sessions = services.sessions
     move = sessions.threads.to_move(sessions.own(params.session_id).session_id, archive=archive)
-    asked = yield from elsewhere(lambda: move.ask(services.is_cancelled, services.commit))
+    asked = yield from on_another_thread(lambda: move.ask(services.is_cancelled, services.commit))
     return _changed(services, sessions.summaries.of(sessions.threads.moved(asked)))
 
 

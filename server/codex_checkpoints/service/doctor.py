@@ -210,7 +210,7 @@ def _extent(copies: Sequence[Copy]) -> str:
 def delete_copies(records: Records) -> None:
     """Delete the copies of files, except a running restore's."""
     restored, replaced = SafetyCopies(records.state_dir), FileCopies(records.state_dir)
-    under_way = records.undertakings()
+    under_way = records.operations_begun()
     for each in restored.copies():
         if each.name not in under_way:
             restored.remove(each.name)

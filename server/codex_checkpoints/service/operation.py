@@ -35,7 +35,7 @@ INTERRUPTED = "interrupted"
 
 
 class PendingOperation(Protocol):
-    """The end of an operation; if `record` or `take_back` fails, the next start retries it."""
+    """The end of an operation; if `record` or `roll_back` fails, the next start retries it."""
 
     def is_published(self) -> bool:
         """Return whether step 2 is done."""
@@ -45,35 +45,35 @@ class PendingOperation(Protocol):
         """Write the records and the events of the published step."""
         ...
 
-    def take_back(self, code: str) -> bool:
+    def roll_back(self, code: str) -> bool:
         """Remove the files of a session that was not made; return whether all are gone."""
         ...
 
 
 @contextlib.contextmanager
-def undertaking(records: Records, name: str, work: PendingOperation) -> Generator[Append]:
-    """Hold the file of an operation for steps 1 and 2, then do steps 3 and 4; yield its `append`.
+def atomic_operation(records: Records, name: str, work: PendingOperation) -> Generator[Append]:
+    """Run a block as steps 1 and 2 of an operation, then do steps 3 and 4; yield its `append`.
 
     A block that fails with one of our errors is settled too; any other failure, and an operation
     that cannot be settled now, is left to the next start.  Raises `StorageError`, if the audit
     cannot be written before anything is done.
     """
     records.audit.check()
-    with records.undertaking(name) as journal:
+    with records.operation_journal(name) as journal:
         try:
             yield journal.append
         except (StorageError, Refusal, Cancelled) as error:
-            settled(name, journal, work, _code_of(error))
+            settle(name, journal, work, _code_of(error))
             raise
-        settled(name, journal, work, INTERRUPTED)
+        settle(name, journal, work, INTERRUPTED)
 
 
-def settled(name: str, journal: Journal, work: PendingOperation, code: str) -> bool:
+def settle(name: str, journal: Journal, work: PendingOperation, code: str) -> bool:
     """Do steps 3 and 4, or roll back an unpublished operation; return whether that is done."""
     try:
         if work.is_published():
             work.record()
-        elif not work.take_back(code):
+        elif not work.roll_back(code):
             return False
         journal.clear()
     except (StorageError, Refusal) as error:
@@ -146,7 +146,7 @@ class SingleStep:
         """Write the event."""
         close(self._records, self._event, again=self.published is None)
 
-    def take_back(self, code: str) -> bool:
+    def roll_back(self, code: str) -> bool:
         """Remove the files written before; no event is needed."""
         del code
         return self._undo()

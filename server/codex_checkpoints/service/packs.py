@@ -58,9 +58,9 @@ from codex_checkpoints.service.markers import Markers
 from codex_checkpoints.service.operation import (
     SingleStep,
     added,
+    atomic_operation,
     operation_of,
     removed,
-    undertaking,
 )
 from codex_checkpoints.service.progress import paced_hashes
 from codex_checkpoints.service.reading.session_file import SessionFile, has_ended
@@ -210,7 +210,7 @@ def export(
     work = _work(sessions, event, file)
     with (
         keeping("record of the export", found.session_id),
-        undertaking(sessions.records, operation_id, work) as prepare,
+        atomic_operation(sessions.records, operation_id, work) as prepare,
     ):
         prepare({"export": event, "file": file})
         _put(file, found.data, mode)
@@ -416,7 +416,7 @@ def import_pack(sessions: Sessions, file: str, cwd: str) -> tuple[ImportPlan, Im
     made = Import(operation_id, session_id, source, at, plan.digest, windows, plan.seed, plan.pack)
     sessions.progress.commit()
     work = _import_work(sessions, session_id, made)
-    with storing_restore(session_id), undertaking(records, session_id, work) as prepare:
+    with storing_restore(session_id), atomic_operation(records, session_id, work) as prepare:
         prepare({"import": {"operationId": operation_id}})
         added(records, session_id, IMPORTS, [line_of(made)])
         added(records, session_id, MARKERS, marker_lines(plan.pack, at))

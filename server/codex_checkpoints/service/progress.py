@@ -20,12 +20,12 @@ Steps = Generator[Callable[[], Any], Any, T]
 """An operation in steps: each value that it yields is called on another thread."""
 
 
-def elsewhere(function: Callable[[], T]) -> Steps[T]:
+def on_another_thread(function: Callable[[], T]) -> Steps[T]:
     """Run a function that waits for programs and uses no session on another thread."""
     return (yield function)
 
 
-def carried_out(steps: Steps[T]) -> T:
+def run_steps(steps: Steps[T]) -> T:
     """Run all steps of an operation on this thread; return its result."""
     try:
         piece = next(steps)

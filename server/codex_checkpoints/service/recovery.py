@@ -8,7 +8,7 @@ from codex_checkpoints.core.fields import Json, object_of
 from codex_checkpoints.service.compaction.install import reopened as compaction
 from codex_checkpoints.service.connect.codex_config import reopened as connection
 from codex_checkpoints.service.files.writes import reopened as files
-from codex_checkpoints.service.operation import INTERRUPTED, PendingOperation, settled
+from codex_checkpoints.service.operation import INTERRUPTED, PendingOperation, settle
 from codex_checkpoints.service.packs import reopened_export, reopened_import
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.remote.pull import reopened_pull
@@ -23,16 +23,16 @@ logger = logging.getLogger(__name__)
 def recover(sessions: Sessions) -> int:
     """Settle the leftovers that can be written now; return the number of operations."""
     records, count = sessions.records, 0
-    for name in records.left_undertakings():
+    for name in records.unfinished_operations():
         try:
-            with records.undertaking(name, patience=0.0) as journal:
+            with records.operation_journal(name, patience=0.0) as journal:
                 written: dict[str, object] = {}
-                for line in records.undertaken(name):
+                for line in records.operation_lines(name):
                     written |= object_of(line)
                 work = _reopened(sessions, name, written)
                 if work is None:  # only the name was written
                     journal.clear()
-                count += work is None or settled(name, journal, work, INTERRUPTED)
+                count += work is None or settle(name, journal, work, INTERRUPTED)
         except (StorageError, Refusal) as error:
             logger.warning("%s is not settled: %s", name, error)
     return count

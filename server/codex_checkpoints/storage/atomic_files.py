@@ -4,7 +4,7 @@ There are three ways to write a file, and no others:
 
 - `replace` atomically replaces a whole file: a reader sees the old bytes or the new;
 - `publish` creates a file atomically, and never takes another file's name;
-- `append` adds whole lines to a file that only grows (`held`, `locked`, `append_line`).
+- `append` adds whole lines to a file that only grows (`open_journal`, `locked`, `append_line`).
 
 Each is durable when it returns: the bytes are flushed before a file gets its name, and the folder
 is flushed after that.  Each raises `OSError` and leaves the previous state.  `storage_errors` turns
@@ -251,7 +251,7 @@ T = TypeVar("T")
 def in_folder(path: str, make: Callable[[], T]) -> T:
     """Make the folder of a file of ours, and the file in it; raises the error of `make`.
 
-    `held` in another process may remove the folder in between, if it is empty.
+    `open_journal` in another process may remove the folder in between, if it is empty.
     """
     for _ in range(_ATTEMPTS):
         with contextlib.suppress(FileNotFoundError):
@@ -383,7 +383,7 @@ def append_line(path: str, line: bytes, opener: Opener | None = None) -> None:
 
 @frozen
 class Journal:
-    """The right to write to one file that only grows; it ends with the block of `held`."""
+    """The right to write to one file that only grows; it ends with the block of `open_journal`."""
 
     _file: int
     _folder: str
@@ -393,7 +393,7 @@ class Journal:
         with storage_errors():
             append(self._file, b"".join(orjson.dumps(each) + b"\n" for each in lines), self._folder)
 
-    def take_back(self) -> None:
+    def remove_last(self) -> None:
         """Remove the last line, durable on return; raises `StorageError`."""
         with storage_errors():
             size = os.lseek(self._file, 0, os.SEEK_END)
@@ -413,7 +413,7 @@ class Journal:
 
 
 @contextlib.contextmanager
-def held(path: str, patience: float = PATIENCE) -> Generator[Journal]:
+def open_journal(path: str, patience: float = PATIENCE) -> Generator[Journal]:
     """Hold the right to write to a file; an empty one is removed at the end, with its folder.
 
     The right ends with the block, or with the process.  Raises `StorageError`, also when another

@@ -52,14 +52,14 @@ if sys.platform == "win32":
         """Return whether the file system has locks at all."""
         return True
 
-    def let_go(descriptor: int) -> None:
+    def unlock(descriptor: int) -> None:
         """Unlock; an unlocked file is left alone."""
         kernel = ctypes.WinDLL("kernel32", use_last_error=True)
-        unlock = kernel.UnlockFileEx
-        unlock.argtypes = (wintypes.HANDLE, *(wintypes.DWORD,) * 3, ctypes.POINTER(_Overlapped))
-        unlock.restype = wintypes.BOOL
+        native = kernel.UnlockFileEx
+        native.argtypes = (wintypes.HANDLE, *(wintypes.DWORD,) * 3, ctypes.POINTER(_Overlapped))
+        native.restype = wintypes.BOOL
         handle = msvcrt.get_osfhandle(descriptor)
-        unlock(handle, 0, _WHOLE, _WHOLE, ctypes.byref(_Overlapped()))
+        native(handle, 0, _WHOLE, _WHOLE, ctypes.byref(_Overlapped()))
 
     # A lock keeps others from reading the locked range; no line ever lies so far out.
     _BEHIND_ALL_LINES = 1 << 40
@@ -91,7 +91,7 @@ else:
             return True
         except OSError:
             return False
-        let_go(descriptor)
+        unlock(descriptor)
         return True
 
     def take_to_append(descriptor: int) -> bool:
@@ -102,7 +102,7 @@ else:
             return False
         return True
 
-    def let_go(descriptor: int) -> None:
+    def unlock(descriptor: int) -> None:
         """Unlock; an unlocked file is left alone."""
         with contextlib.suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -231,7 +231,7 @@ def _opened(path: str) -> Generator[int | None]:
         yield descriptor if regular else None
     finally:
         if descriptor is not None:
-            file_lock.let_go(descriptor)
+            file_lock.unlock(descriptor)
             os.close(descriptor)
 
 

@@ -44,8 +44,8 @@ StoredRollout = tuple[Rollout, bytes]
 class MemoryReader(ChunkReader):
     """Reads the rollouts of a store in memory; `contract.RolloutReader`."""
 
-    def __init__(self, held: Mapping[str, StoredRollout]) -> None:
-        self._held = held
+    def __init__(self, rollouts: Mapping[str, StoredRollout]) -> None:
+        self._rollouts = rollouts
 
     def identify(self, path: str) -> Identity:
         thread_id, _, rollout_id = path.removeprefix(PLACE).partition("/")
@@ -66,10 +66,10 @@ class MemoryReader(ChunkReader):
         return (data[at : at + _PORTION] for at in range(0, len(data), _PORTION))
 
     def _find(self, path: str) -> StoredRollout:
-        held = self._held.get(path)
-        if held is None:
+        rollout = self._rollouts.get(path)
+        if rollout is None:
             raise UnreadableSource("there is no such rollout")
-        return held
+        return rollout
 
 
 class InMemoryThreadStore(RolloutStore[None]):
@@ -79,23 +79,23 @@ class InMemoryThreadStore(RolloutStore[None]):
 
     def __init__(self) -> None:
         super().__init__(Index())
-        self._held: dict[str, StoredRollout] = {}
+        self._rollouts: dict[str, StoredRollout] = {}
         self._given: dict[str, str | None] = {}
         self._changes = 0
-        self.reader = MemoryReader(self._held)
+        self.reader = MemoryReader(self._rollouts)
         self.live: set[str] = set()
         """The threads that count as loaded by another process."""
 
     def put(self, thread_id: str, data: bytes, rollout_id: str | None = None) -> Rollout:
         """Place a whole rollout as another process would: new, longer, or a different one."""
         path = f"{PLACE}{thread_id}/{rollout_id or thread_id}"
-        before, old = self._held.get(path, (None, b""))
+        before, old = self._rollouts.get(path, (None, b""))
         grown = before is not None and data.startswith(old)
-        identity = before.look[2] if before is not None and grown else len(self._held) + 1
+        identity = before.look[2] if before is not None and grown else len(self._rollouts) + 1
         who = (path, thread_id, rollout_id or thread_id)
         archived = before is not None and before.archived
         rollout = Rollout(*who, archived, False, self._look(data, identity))  # noqa: FBT003
-        self._held[path] = rollout, data
+        self._rollouts[path] = rollout, data
         return rollout
 
     def check_append(self, thread_id: str) -> None:
@@ -105,7 +105,7 @@ class InMemoryThreadStore(RolloutStore[None]):
             self._end(rollout)
 
     def rollouts(self) -> Mapping[str, Rollout]:
-        return {path: rollout for path, (rollout, _) in self._held.items()}
+        return {path: rollout for path, (rollout, _) in self._rollouts.items()}
 
     def live_threads(self) -> frozenset[str]:
         return frozenset(self.live)
@@ -135,7 +135,7 @@ class InMemoryThreadStore(RolloutStore[None]):
         expected: RolloutStamp | None,
     ) -> Appended:
         del lock, expected
-        old, end = self._held[rollout.path][1], self._end(rollout)
+        old, end = self._rollouts[rollout.path][1], self._end(rollout)
         lines, ordinals = lines_behind(end.ordinal, items, at)
         new = (b"\n" if lines and end.torn else b"") + b"".join(lines)
         now = self.put(rollout.thread_id, old + new, rollout.rollout_id) if new else rollout
@@ -143,12 +143,12 @@ class InMemoryThreadStore(RolloutStore[None]):
 
     def _put(self, rollout: Rollout, lock: None, *, archived: bool) -> None:
         del lock
-        data = self._held[rollout.path][1]
+        data = self._rollouts[rollout.path][1]
         look = self._look(data, rollout.look[2])
-        self._held[rollout.path] = evolve(rollout, archived=archived, look=look), data
+        self._rollouts[rollout.path] = evolve(rollout, archived=archived, look=look), data
 
     def _remove(self, rollout: Rollout, lock: None) -> None:
-        del lock, self._held[rollout.path]
+        del lock, self._rollouts[rollout.path]
 
     def _give_name(self, row: Row, name: str | None, *, listed: bool) -> None:  # noqa: ARG002
         self._given[row.session_id] = name
@@ -159,7 +159,7 @@ class InMemoryThreadStore(RolloutStore[None]):
 
     def _end(self, rollout: Rollout) -> End:
         """Return the end of a rollout; raises if it cannot be continued."""
-        data = self._held[rollout.path][1]
+        data = self._rollouts[rollout.path][1]
         return end_of(
             lambda start, length: data[start : start + length], len(data), rollout.thread_id
         )

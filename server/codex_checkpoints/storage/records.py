@@ -24,9 +24,9 @@ from codex_checkpoints.storage.atomic_files import (
     PATIENCE,
     Journal,
     StorageError,
-    held,
     is_held,
     lines_in,
+    open_journal,
     own,
     storage_errors,
 )
@@ -181,11 +181,11 @@ class Records:
 
     @contextlib.contextmanager
     def journal(self, session_id: str, name: str) -> Generator[Journal]:
-        """Hold the right to write to a file of a session, as `atomic_files.held`."""
+        """Hold the right to write to a file of a session, as `atomic_files.open_journal`."""
         folder = self.session_dir(session_id)
         if folder is None:
             raise StorageError("the id of the session is not the name of a folder")
-        with held(os.path.join(folder, name)) as journal:
+        with open_journal(os.path.join(folder, name)) as journal:
             yield journal
 
     def remove(self, session_id: str, name: str) -> None:
@@ -196,26 +196,28 @@ class Records:
         with self.journal(session_id, name) as journal:
             journal.clear()
 
-    def undertakings(self) -> tuple[str, ...]:
-        """Return the sessions that are being made, or were when a process was killed."""
+    def operations_begun(self) -> tuple[str, ...]:
+        """Return the ids of operations that are running, or were when a process was killed."""
         names = (os.path.basename(path).removesuffix(".jsonl") for path in _paths(self._restoring))
         return tuple(sorted(filter(_SESSION_ID.fullmatch, names)))
 
-    def left_undertakings(self) -> tuple[str, ...]:
-        """Return the sessions that a killed process was making."""
-        return tuple(each for each in self.undertakings() if not is_held(self._undertaking(each)))
+    def unfinished_operations(self) -> tuple[str, ...]:
+        """Return the ids of operations that killed processes left unfinished."""
+        return tuple(
+            each for each in self.operations_begun() if not is_held(self._operation_path(each))
+        )
 
-    def undertaking(
+    def operation_journal(
         self, session_id: str, patience: float = PATIENCE
     ) -> contextlib.AbstractContextManager[Journal]:
-        """Hold the file about a session that is being made; its last line's removal deletes it."""
-        return held(self._undertaking(session_id), patience)
+        """Lock the file of an operation; it is deleted with its last line."""
+        return open_journal(self._operation_path(session_id), patience)
 
-    def undertaken(self, session_id: str) -> Iterator[object]:
-        """Yield the lines about a session that is being made; raises `StorageError`."""
+    def operation_lines(self, session_id: str) -> Iterator[object]:
+        """Yield the lines in the file of an operation; raises `StorageError`."""
         if self.session_dir(session_id) is None:
             return iter(())
-        return lines_in(self._undertaking(session_id))
+        return lines_in(self._operation_path(session_id))
 
     def clear_leftovers(self, beside: Iterable[str] = ()) -> int:
         """Remove leftover temporary files of killed processes, also in `beside`; return a count."""
@@ -232,7 +234,7 @@ class Records:
     def _restoring(self) -> str:
         return os.path.join(self.state_dir, RESTORING)
 
-    def _undertaking(self, session_id: str) -> str:
+    def _operation_path(self, session_id: str) -> str:
         return os.path.join(self._restoring, f"{session_id}.jsonl")
 
 

@@ -166,17 +166,17 @@ def standing(records: Sequence[Record], session_id: str) -> Installed | None:
 
     If a compaction made the session, its records begin with its source's, which is skipped.
     """
-    taken_back: set[str] = set()
+    undone_ids: set[str] = set()
     for record in reversed(records):
         match record:
             case Undone():
-                taken_back.add(record.compaction_id)
+                undone_ids.add(record.compaction_id)
             case Prepared():
                 pass
             case Installed():
                 if (
                     record.source.session_id == session_id
-                    and record.compaction_id not in taken_back
+                    and record.compaction_id not in undone_ids
                 ):
                     return record
     return None

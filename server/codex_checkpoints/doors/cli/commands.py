@@ -17,7 +17,7 @@ from codex_checkpoints.doors.folder_options import folder_options
 from codex_checkpoints.operations.services import Services, records_of
 from codex_checkpoints.places import Places
 from codex_checkpoints.sections.terminal import Screen, plain
-from codex_checkpoints.service.progress import Steps, carried_out
+from codex_checkpoints.service.progress import Steps, run_steps
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.storage.contract import is_windows_path
 
@@ -158,7 +158,7 @@ def ask(
     kind, _ = records_of(operation)
     names = [field.name for field in fields(kind) if field.name in options]
     found = operation(services, kind(**{name: getattr(options, name) for name in names}), *others)
-    return carried_out(cast("Steps[Any]", found)) if isinstance(found, Generator) else found
+    return run_steps(cast("Steps[Any]", found)) if isinstance(found, Generator) else found
 
 
 def answer(

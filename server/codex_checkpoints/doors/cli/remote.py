@@ -28,7 +28,7 @@ from codex_checkpoints.doors.cli.commands import (
 from codex_checkpoints.doors.cli.session_scope import Terminal
 from codex_checkpoints.doors.pages import remote as texts
 from codex_checkpoints.operations import push, remote
-from codex_checkpoints.service.progress import carried_out
+from codex_checkpoints.service.progress import run_steps
 from codex_checkpoints.service.refusal import Refusal
 
 FOLLOW_SECONDS = 2.0
@@ -151,7 +151,7 @@ def _push(options: argparse.Namespace, services: Terminal) -> int:
             return _report(options, prepared.shown, ())
         if prepared.going:
             _consent(options, texts.push_question(prepared.shown), "nothing was pushed")
-        done = carried_out(push.send(services, prepared))
+        done = run_steps(push.send(services, prepared))
     code = _report(options, done, texts.push_lines(done, screen(options)))
     if options.follow:
         _follow(options, services)
@@ -198,7 +198,7 @@ def _pushed(
 ) -> Refusal | None:
     """Push one session and print it; return the refusal if it is refused."""
     try:
-        done = carried_out(push.push(services, params))
+        done = run_steps(push.push(services, params))
     except Refusal as refusal:
         return refusal
     report(options, done, texts.push_lines(done, screen(options)))

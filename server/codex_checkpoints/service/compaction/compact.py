@@ -84,7 +84,7 @@ from codex_checkpoints.service.compaction.source import (
 from codex_checkpoints.service.compaction.warnings import cautions
 from codex_checkpoints.service.history.digests import Digests, checked_budget, default_budget
 from codex_checkpoints.service.operation import added
-from codex_checkpoints.service.progress import Steps, carried_out, elsewhere
+from codex_checkpoints.service.progress import Steps, on_another_thread, run_steps
 from codex_checkpoints.service.refusal import Refusal, misfit, not_stored
 from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.service.settings import left_aside
@@ -125,7 +125,7 @@ class Compacting:
 
     def compact(self, request: CompactionRequest) -> Compacted:
         """Run all steps on this thread."""
-        return carried_out(self.in_steps(request))
+        return run_steps(self.in_steps(request))
 
     def in_steps(
         self,
@@ -158,14 +158,14 @@ class Compacting:
         if job is not None:
             asks_codex()
         with events.failing():
-            results, stopped, fork = yield from elsewhere(consult)
+            results, stopped, fork = yield from on_another_thread(consult)
         if stopped is not None:
             raise blocked_by_hook(source, before, results, stopped, events)
         with events.failing():
             done = self._settled(request, source, plan, fork)
             record, row = self._installed(request, done, at, ids, events, results)
         words = _hook_input(request, done.source, "PostCompact") | {"compaction": _told(record)}
-        observed = yield from elsewhere(lambda: after.notify(words))
+        observed = yield from on_another_thread(lambda: after.notify(words))
         if observed:
             events.note("CompactionObserved", {"hooks": without_reasons(observed)}, step=1)
         with contextlib.suppress(Refusal):  # the next request derives it again
@@ -390,12 +390,12 @@ class Compacting:
         )
         more = fields_of(record) | {"hooks": without_reasons(results)}
         event = events.event("CompactionInstalled", more, session_id)
-        with changing(sessions, source_id, record, event) as held:
-            refuse_second(held.records, source)
-            held.add(Prepared(record))
+        with changing(sessions, source_id, record, event) as log:
+            refuse_second(log.records, source)
+            log.add(Prepared(record))
             if isinstance(made, NewThread):
-                with sessions.compactions.held(session_id) as given:
-                    given.add(record)
+                with sessions.compactions.locked(session_id) as new_log:
+                    new_log.add(record)
                 pins = marker_set_of(sessions.records.lines(source_id, MARKERS)).pins
                 # Its markers stay with its turns.
                 added(sessions.records, session_id, MARKERS, lines_of(MarkerSet(pins=pins), stamp))

@@ -37,7 +37,7 @@ from codex_checkpoints.service.compaction.source import (
     behind,
     opened_after,
 )
-from codex_checkpoints.service.operation import INTERRUPTED, close, operation_of, undertaking
+from codex_checkpoints.service.operation import INTERRUPTED, atomic_operation, close, operation_of
 from codex_checkpoints.service.records.operation_records import (
     CompactionsOf,
     is_undone,
@@ -78,55 +78,55 @@ class CompactionWork:
         """Return whether the new session or window exists."""
         if self.published:
             return True
-        with self._held() as held:
-            return _has_happened(self._sessions, self._record, held.records)
+        with self._locked() as log:
+            return _has_happened(self._sessions, self._record, log.records)
 
     def record(self) -> None:
         """Settle the prepared record, and write the event."""
-        with self._held() as held:
-            if held.prepared == self._record:
-                held.settle(done=True)
+        with self._locked() as log:
+            if log.prepared == self._record:
+                log.settle(done=True)
             close(self._sessions.records, self._event, again=not self.published)
 
-    def take_back(self, code: str) -> bool:
+    def roll_back(self, code: str) -> bool:
         """Remove the prepared record; the caller writes the event."""
         del code
         record = self._record
-        with self._held() as held:
-            if held.prepared == record:
+        with self._locked() as log:
+            if log.prepared == record:
                 if isinstance(record, Installed) and record.into == "new":
                     self._sessions.compactions.forget(record.session_id)
-                held.settle(done=False)
+                log.settle(done=False)
         return True
 
     @contextlib.contextmanager
-    def _held(self) -> Generator[CompactionsOf]:
+    def _locked(self) -> Generator[CompactionsOf]:
         if self._records is not None:
             yield self._records
         else:
-            with self._sessions.compactions.held(self._session_id) as held:
-                yield held
+            with self._sessions.compactions.locked(self._session_id) as log:
+                yield log
 
 
 @contextlib.contextmanager
 def changing(
     sessions: Sessions, source_id: str, record: Installed | Undone, event: Mapping[str, object]
 ) -> Generator[CompactionsOf]:
-    """Hold the records of a session while a block changes it atomically."""
-    with storing_compaction(source_id), sessions.compactions.held(source_id) as held:
-        left = held.prepared
+    """Lock the records of a session while a block changes it atomically."""
+    with storing_compaction(source_id), sessions.compactions.locked(source_id) as log:
+        left = log.prepared
         if left is not None:  # a killed process left it; the next start writes its event
-            work = CompactionWork(sessions, source_id, left, {}, held)
+            work = CompactionWork(sessions, source_id, left, {}, log)
             if work.is_published():
-                held.settle(done=True)
+                log.settle(done=True)
             else:
-                work.take_back(INTERRUPTED)
-        if is_undone(held.records, record.compaction_id):
+                work.roll_back(INTERRUPTED)
+        if is_undone(log.records, record.compaction_id):
             raise _conflict(record, "undone", "it was undone already")
-        work = CompactionWork(sessions, source_id, record, event, held)
-        with undertaking(sessions.records, record.compaction_id, work) as prepare:
+        work = CompactionWork(sessions, source_id, record, event, log)
+        with atomic_operation(sessions.records, record.compaction_id, work) as prepare:
             prepare(work.line)
-            yield held
+            yield log
             work.published = True
 
 
@@ -256,8 +256,8 @@ class Undoing:
     def _point_back(self, record: Installed) -> None:
         undone = _undone_record(record, self._outside.moment())
         self._sessions.progress.commit()
-        with self._changing(record, undone) as held:
-            held.add(undone)
+        with self._changing(record, undone) as log:
+            log.add(undone)
 
     def _reopen(self, record: Installed) -> None:
         sources, of = Sources(self._sessions), record.source
@@ -273,8 +273,8 @@ class Undoing:
         lines = behind(source, items, size, chain, turn_id, moment_of(in_text(at)), undo=True)
         undone = _undone_record(record, at, chain)
         self._sessions.progress.commit()
-        with self._changing(record, undone, source) as held:
-            held.add(Prepared(undone))
+        with self._changing(record, undone, source) as log:
+            log.add(Prepared(undone))
             self._sessions.threads.append(source.session_id, lines, at, expected=source.look)
 
     def _changing(

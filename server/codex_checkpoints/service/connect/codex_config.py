@@ -26,7 +26,7 @@ from codex_checkpoints.service.connect.status import (
     Done,
     FoundCodex,
 )
-from codex_checkpoints.service.operation import close, operation_of, undertaking
+from codex_checkpoints.service.operation import atomic_operation, close, operation_of
 from codex_checkpoints.service.refusal import Refusal, keeping
 from codex_checkpoints.service.settings import Settings
 from codex_checkpoints.storage import records as stamps
@@ -114,7 +114,7 @@ class Connector:
         work = ConnectWork(records, self.codex_home, event, files)
         with (
             keeping("record of the connection", None),
-            undertaking(records, operation.operation_id, work) as prepare,
+            atomic_operation(records, operation.operation_id, work) as prepare,
         ):
             prepare({"connect": event, "files": files})
             done = (put_in if request == "connect" else take_out)(changes)
@@ -147,11 +147,11 @@ class ConnectWork:
 
     def record(self) -> None:
         """Write the event, with the names of the files that were written."""
-        self.take_back("")
+        self.roll_back("")
         written = [each["name"] for each in self._files if self._is_written(each)]
         close(self._records, {**self._event, "files": written}, again=True)
 
-    def take_back(self, code: str) -> bool:
+    def roll_back(self, code: str) -> bool:
         """Remove the temporary files that a killed process left."""
         del code
         for each in self._files:

@@ -18,7 +18,7 @@ from codex_checkpoints.core.files.records import (
     line_of,
 )
 from codex_checkpoints.core.restore.events import event_of
-from codex_checkpoints.service.operation import close, operation_of, undertaking
+from codex_checkpoints.service.operation import atomic_operation, close, operation_of
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit
 from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.storage import project_files, records
@@ -88,7 +88,7 @@ class FileRestoring:
         work = FilesWork(self.sessions, made)
         with (
             keeping("record of restored files", self.session_id),
-            undertaking(self.sessions.records, name, work) as prepare,
+            atomic_operation(self.sessions.records, name, work) as prepare,
         ):
             prepare({"files": line_of(made)})
             for change, write in zip(changes, writes, strict=True):
@@ -142,7 +142,7 @@ class FilesWork:
         event = event_of(RESTORED, made.at, operation, {"files": files, "undoes": made.undoes})
         close(kept, event, again=True)
 
-    def take_back(self, code: str) -> bool:
+    def roll_back(self, code: str) -> bool:
         """Remove the safety copies; nothing was written."""
         del code
         return SafetyCopies(self._sessions.records.state_dir).remove(self._made.operation_id)

@@ -196,8 +196,8 @@ def _recent(reader: RolloutReader, path: str, size: int, last: int, trace: bytes
         recent.reader.begin_file(None)
         _, rest = reader.read(path, place, recent.reader.feed)
         recent.reader.close(rest)
-    taken_back = recent.compacted and _is_behind_rollback(reader, path, last)
-    return None if taken_back else recent
+    rolled_back = recent.compacted and _is_behind_rollback(reader, path, last)
+    return None if rolled_back else recent
 
 
 def _read_alone(line: bytes, place: int) -> Recent:

@@ -306,7 +306,7 @@ def around(sessions: Sessions, session: str) -> Branches:
             return found
         title = sessions.title(there)
         is_made_so = found.kind == "compaction" and other == child
-        undone = is_made_so and sessions.compactions.taken_back(child)
+        undone = is_made_so and sessions.compactions.began_undone(child)
         return evolve(found, title=title, available=True, archived=there.archived, undone=undone)
 
     branches = [

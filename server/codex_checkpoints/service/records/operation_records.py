@@ -76,7 +76,7 @@ class CompactionsOf:
         if prepared is not None and done:
             self.add(prepared)
         elif prepared is not None:
-            self._journal.take_back()
+            self._journal.remove_last()
             self.records = self.records[:-1]
 
 
@@ -101,14 +101,14 @@ class CompactionRecords:
         return sorted(self._records.holding(COMPACTIONS))
 
     @contextlib.contextmanager
-    def held(self, session_id: str) -> Generator[CompactionsOf]:
-        """Hold the right to add to the records of a session; raises `StorageError`."""
+    def locked(self, session_id: str) -> Generator[CompactionsOf]:
+        """Lock the records of a session, to add to them; raises `StorageError`."""
         with self._records.journal(session_id, COMPACTIONS) as journal:
             yield CompactionsOf(journal, self.read(session_id))
 
     def wait(self, session_id: str) -> None:
-        """Wait until nobody adds to the records of a session; refuses `storage_error`."""
-        with storing_compaction(session_id), self.held(session_id):
+        """Wait until no process locks the records of a session; refuses `storage_error`."""
+        with storing_compaction(session_id), self.locked(session_id):
             pass
 
     def forget(self, session_id: str) -> None:
@@ -124,7 +124,7 @@ class CompactionRecords:
         """Return whether a compaction was undone; refuses `storage_error`."""
         return is_undone(self.of(made.source.session_id), made.compaction_id)
 
-    def taken_back(self, session_id: str) -> bool:
+    def began_undone(self, session_id: str) -> bool:
         """Return whether the compaction that made a session was undone."""
         try:
             made = self.began(session_id)
@@ -261,7 +261,7 @@ class RestoreRecords:
     def begun(self, session_id: str) -> BegunRestore | None:
         """Return the unfinished restore that is to make a branch, or None."""
         found: BegunRestore | None = None
-        for line in self._records.undertaken(session_id):
+        for line in self._records.operation_lines(session_id):
             begun = read_or_none(stored, line, BegunRestore)
             if begun is not None and (found is None or tuple(begun.transferred) == TRANSFERRED):
                 found = begun
@@ -302,7 +302,7 @@ DeleteBlock = Literal["standing", "referred_to"]
 """Why a session is not deleted: its compaction was not undone; a session was made from it."""
 
 
-def held(records: Records, store: ThreadStore, session_id: str) -> DeleteBlock | None:
+def delete_block(records: Records, store: ThreadStore, session_id: str) -> DeleteBlock | None:
     """Return the obstacle to deleting a session: its own compaction, or a session made from it.
 
     Refuses `storage_error`: records that cannot be read may forbid it.

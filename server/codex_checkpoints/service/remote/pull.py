@@ -41,9 +41,9 @@ from codex_checkpoints.core.restore.markers import Marker, MarkerSet
 from codex_checkpoints.service.operation import (
     SingleStep,
     added,
+    atomic_operation,
     operation_of,
     removed,
-    undertaking,
 )
 from codex_checkpoints.service.records.operation_records import storing_restore
 from codex_checkpoints.service.records.pull_records import Pull, PullRecords
@@ -91,7 +91,7 @@ def pull(sessions: Sessions, fetched: Fetched, folder: str) -> Pulled:
     work = _work(sessions, branch_id, made)
     with (
         storing_restore(branch_id),
-        undertaking(records, branch_id, work) as prepare,
+        atomic_operation(records, branch_id, work) as prepare,
         remote_refusals(fetched.place),
         closing(_lines(sessions, fetched)) as lines,
     ):

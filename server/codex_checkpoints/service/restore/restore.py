@@ -35,7 +35,7 @@ from codex_checkpoints.core.restore.recording import transferred
 from codex_checkpoints.core.restore.records import Restore, Windows
 from codex_checkpoints.service.history.windows import windows_in
 from codex_checkpoints.service.markers import Markers
-from codex_checkpoints.service.operation import added, operation_of, removed, undertaking
+from codex_checkpoints.service.operation import added, atomic_operation, operation_of, removed
 from codex_checkpoints.service.progress import Progress
 from codex_checkpoints.service.reading.session_file import fingerprint
 from codex_checkpoints.service.records.operation_records import (
@@ -116,7 +116,7 @@ class Restoring:
             # The operation is written before its first event, so that every event gets its end.
             with (
                 storing_restore(branch_id),
-                undertaking(sessions.records, branch_id, work) as prepare,
+                atomic_operation(sessions.records, branch_id, work) as prepare,
             ):
                 try:
                     source = find_source(sessions, params.session_id, params.checkpoint_id)
@@ -353,7 +353,7 @@ class RestoreWork:
         except Refusal as refusal:
             logger.warning("%s: the branch has no name: %s", refusal.code, refusal.message)
 
-    def take_back(self, code: str) -> bool:
+    def roll_back(self, code: str) -> bool:
         """Remove the files beside a branch that was not published, and write its end.
 
         Only a prepared restore has such files: a refused id may belong to another session.

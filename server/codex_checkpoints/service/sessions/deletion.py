@@ -10,7 +10,7 @@ from collections.abc import Callable
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.fields import Json, object_of, text_of
 from codex_checkpoints.core.restore.events import event_of
-from codex_checkpoints.service.operation import SingleStep, operation_of, undertaking
+from codex_checkpoints.service.operation import SingleStep, atomic_operation, operation_of
 from codex_checkpoints.service.records.operation_records import RestoreRecords
 from codex_checkpoints.service.refusal import Refusal, keeping, reading_file
 from codex_checkpoints.service.sessions.sessions import Sessions
@@ -51,7 +51,7 @@ def delete(
     work = _work(sessions, event)
     with (
         keeping("record of its deletion", row.session_id),
-        undertaking(sessions.records, name, work) as prepare,
+        atomic_operation(sessions.records, name, work) as prepare,
     ):
         prepare({"delete": event})
         try:

@@ -275,7 +275,7 @@ class Summaries:
             markers=self._marker_count(session_id) if session_id in ours.kept else 0,
             branches=branches.get(session_id, 0),
             made_by=made_by,
-            undone=made_by == "compaction" and self._compactions().taken_back(session_id),
+            undone=made_by == "compaction" and self._compactions().began_undone(session_id),
             nearly_full=token_budget.is_nearly_full(state, named) if told else None,
             over_window=state.is_impossible if told else None,
             refused=self._refused(row),

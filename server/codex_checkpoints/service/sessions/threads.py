@@ -172,7 +172,7 @@ class Move:
         return self
 
 
-_HELD: dict[DeleteBlock, tuple[str, str]] = {
+_DELETE_BLOCKS: dict[DeleteBlock, tuple[str, str]] = {
     "standing": (
         "the compaction that made it is in force",
         "`codex-checkpoints uncompact {0}` takes that back; then it can be deleted.",
@@ -316,9 +316,11 @@ class ThreadManager:
         row = self._catalogue.current().get(thread_id)
         if row is not None and row.originator != OURS:
             raise _not_ours(row)
-        reason = self._records and operation_records.held(self._records, self._store, thread_id)
+        reason = self._records and operation_records.delete_block(
+            self._records, self._store, thread_id
+        )
         if reason is not None:
-            words, hint = _HELD[reason]
+            words, hint = _DELETE_BLOCKS[reason]
             facts = {"sessionId": thread_id, "reason": reason, "hint": hint.format(thread_id)}
             raise Refusal("conflict", f"session {thread_id} is not deleted: {words}", facts)
 

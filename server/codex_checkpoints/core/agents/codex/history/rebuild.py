@@ -138,14 +138,14 @@ def choose(outline: FirstPass) -> Choice:
 
 def _surviving(marks: Sequence[Mark]) -> Iterator[_Stretch]:
     """Yield the stretches that no rollback removes, the newest first."""
-    taken_back = 0
+    rolled_back = 0
     for stretch in _stretches(marks):
         if isinstance(stretch, int):
-            taken_back += stretch
-        elif taken_back == 0:
+            rolled_back += stretch
+        elif rolled_back == 0:
             yield stretch
         else:
-            taken_back -= stretch.turn
+            rolled_back -= stretch.turn
 
 
 def _stretches(marks: Sequence[Mark]) -> Iterator[_Stretch | int]:
