@@ -66,14 +66,14 @@ def assemble(
     return Assembly(sessions, problems)
 
 
-def put_forks_away(sessions: Sessions) -> None:
+def archive_forks(sessions: Sessions) -> None:
     """Archive the scratch forks of compactions by Codex that were cut off."""
     catalogue = sessions.catalogue
     rows = [row for row in catalogue.current().values() if row.scratch and not row.archived]
     for row in rows:
         if row.session_id not in catalogue.store.live_threads():
             try:
-                sessions.threads.put_away(row.session_id)
+                sessions.threads.archive_own(row.session_id)
             except Refusal as refusal:
                 logger.warning("%s: %s", refusal.code, refusal.message)
 

@@ -15,7 +15,7 @@ import attrs
 import pytest
 
 import rollouts as r
-from codex_checkpoints.assembly import put_forks_away
+from codex_checkpoints.assembly import archive_forks
 from codex_checkpoints.codex.app_server import run
 from codex_checkpoints.core.agents.codex.history.item_kinds import kind_of
 from codex_checkpoints.core.agents.codex.history.tokens import of_items
@@ -805,7 +805,7 @@ def test_made_session_referenced_by_a_compaction_is_not_deleted(sessions: Sessio
     assert (refused.code, refused.facts["reason"]) == ("conflict", "standing")
     assert f"`codex-checkpoints uncompact {done.session_id}`" in str(refused.facts["hint"])
     assert [each.session_id for each in sessions.summaries.page().items] == [thread(1)]
-    put_forks_away(sessions)
+    archive_forks(sessions)
 
 
 def test_made_session_with_unreadable_records_is_not_deleted(

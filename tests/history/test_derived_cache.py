@@ -238,7 +238,7 @@ def test_session_that_vanishes_while_read_is_not_cached(home: Home, name: str):
                 path.rename(archived)
                 catalogue.look([str(path), str(archived)])
 
-        progress.let_in = goes
+        progress.between_steps = goes
         with house.sessions.at(progress):
             if name == "digest":
                 Digests(house.sessions).digest(thread(1))

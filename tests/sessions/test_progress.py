@@ -304,7 +304,7 @@ def test_long_reading_serves_other_requests_between_its_steps(sessions: Sessions
         done.append("digest")
 
     async def served(*others: str) -> None:
-        work = LongWork(worker, sessions, progress, lets_in=True)
+        work = LongWork(worker, sessions, progress, yields=True)
         await work.do(lambda: reading(*others))
 
     with Worker() as worker:

@@ -37,16 +37,16 @@ class Method:
     """A request: its name, and the operation that answers, `module.function` in `operations`.
 
     One with a `title` takes long: it can be cancelled, and reports progress under that title, or
-    under `preview` if that is set and `dryRun` is.  One that `lets_in` only reads, and others are
-    answered between its steps.  Of those that are `alone` one runs at a time.  One that is `apart`
-    uses no session: it takes the folders instead of the services.
+    under `preview` if that is set and `dryRun` is.  One that `yields` only reads, and other
+    requests run between its steps.  Methods that are `alone` run one at a time.  One that is
+    `apart` uses no session: it takes the folders instead of the services.
     """
 
     name: str
     operation: str
     title: str | None = None
     preview: str | None = None
-    lets_in: bool = False
+    yields: bool = False
     alone: bool = False
     apart: bool = False
 
@@ -91,7 +91,7 @@ METHODS = (
     _method("session", "details.session"),
     _method("show", "checkpoint.show"),
     _method("view", "checkpoint.view"),
-    _method("digest", "history.digest", _READING, lets_in=True),
+    _method("digest", "history.digest", _READING, yields=True),
     _method("recall", "history.recall", _READING),
     _method("search", "search.search", "Searching the sessions"),
     _method("searchSessions", "search.search_sessions", "Searching the sessions"),
@@ -102,10 +102,10 @@ METHODS = (
     _method("history", "history.history", ""),
     _method("windows", "history.windows", ""),
     _method("outline", "history.outline", ""),
-    _method("losses", "history.losses", "", lets_in=True),
+    _method("losses", "history.losses", "", yields=True),
     _method("timeline", "history.timeline", _READING),
     _method("transcript", "history.transcript", _READING),
-    _method("changes", "history.changes", _READING, lets_in=True),
+    _method("changes", "history.changes", _READING, yields=True),
     _method("diff", "history.diff", ""),
     _method("mark", "markers.mark"),
     _method("marks", "markers.marks"),
@@ -141,11 +141,11 @@ METHODS = (
     _method("remoteSession", "remote.remote_session", "Fetching the session"),
     _method("searchRemote", "remote_search.search_remote", "Searching the remote"),
     _method("remoteDelete", "remote.remote_delete"),
-    _method("push", "push.push", "Pushing", _READING, lets_in=True),
+    _method("push", "push.push", "Pushing", _READING, yields=True),
     _method("pull", "remote.pull_session", "Pulling the session"),
     _method("connect", "connect.connect", apart=True),
     _method("doctor", "connect.doctor"),
-    _method("page", "pages.page", _READING, lets_in=True),
+    _method("page", "pages.page", _READING, yields=True),
 )
 EVENTS = (Event("checkpoints/changed", Changed), Event("checkpoints/strayed", Strayed))
 

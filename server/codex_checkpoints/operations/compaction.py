@@ -119,7 +119,7 @@ def resume_preview(services: Services, params: ResumeParams) -> Resumed:
 
 
 def _compacting(services: Services) -> Compacting:
-    return Compacting(services.sessions, outside(os.environ), services.look_around)
+    return Compacting(services.sessions, outside(os.environ), services.update_index)
 
 
 def _request(params: CompactParams, seconds: float | None) -> CompactionRequest:

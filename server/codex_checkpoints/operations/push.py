@@ -154,7 +154,7 @@ def prepare_push(services: Services, params: PushParams) -> Steps[Preparation]:
     A refused session is reported, and the others are read.
     """
     chosen = chosen_remote_of(services)
-    services.look_again()
+    services.find_new_files()
     wanted = _chosen(services, params)
     unchanged, teams = yield from _asked(services, chosen, wanted, params.team)
     with keeping("redacted lines", None):

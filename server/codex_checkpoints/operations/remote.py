@@ -410,7 +410,7 @@ def pull_session(services: Services, params: PullParams) -> Steps[PulledSession]
 
 def _digest_for(services: Services, made: Pulled) -> str:
     """Replace a summary that only its owner can read with our digest."""
-    compacting = Compacting(services.sessions, outside(os.environ), services.look_around)
+    compacting = Compacting(services.sessions, outside(os.environ), services.update_index)
     try:
         compacting.compact(CompactionRequest(made.session_id, "in-place", "checkpoint", force=True))
     except Refusal:

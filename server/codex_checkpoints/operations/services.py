@@ -45,21 +45,21 @@ class Services:
         self.problems = assembly.problems  # a sentence for each setting that is ignored
 
     def changed(self, session_ids: tuple[str, ...], reason: str) -> None:
-        """Take note of changed sessions; `reason` is as in `protocol.Changed`."""
+        """Note changed sessions; `reason` is as in `protocol.Changed`."""
 
     def shown(self, session_id: str) -> None:
-        """Take note that the state of a session is shown."""
+        """Note that the state of a session is shown."""
 
     def asks_codex(self) -> None:
-        """Take note that Codex is asked for a summary next, which takes a while."""
+        """Note that Codex is asked for a summary next, which takes a while."""
 
     def advanced(self, _done: int, _total: int) -> None:
-        """Take note of how many sessions of a long operation are done."""
+        """Note how many sessions of a long operation are done."""
 
-    def look_around(self) -> None:
-        """Bring the index up to date, if the caller leaves that to the operation."""
+    def update_index(self) -> None:
+        """Update the index, if the caller leaves that to the operation."""
 
-    def look_again(self) -> None:
+    def find_new_files(self) -> None:
         """Look for new files before a list, if the caller does not at each call."""
 
     def found(self, _hits: Sequence[object]) -> bool:

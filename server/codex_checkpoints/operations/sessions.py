@@ -51,7 +51,7 @@ class MoveParams:
 def listed(services: Services, params: SessionsParams) -> SessionList:
     """Return a page of the list."""
     if params.cursor is None and not params.early:
-        services.look_again()
+        services.find_new_files()
     if params.read:
         services.read_all()
     query = ThreadQuery(

@@ -100,7 +100,7 @@ def _table(table: PageTable, screen: Screen) -> Iterator[str]:
             for text, size in zip(cells, sizes, strict=True)
         ]
         head = _INDENT + "".join(f"{each}{_INDENT}" for each in front)
-        return f"{head}{screen.behind(head, last.rstrip())}".rstrip()
+        return f"{head}{screen.cut_after(head, last.rstrip())}".rstrip()
 
     yield screen.tinted(DIM, padded([plain(each) for each in table.head]))
     for cells, shown in zip(table.rows, texts, strict=True):

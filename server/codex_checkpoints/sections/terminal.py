@@ -80,18 +80,18 @@ class Screen:
         """Return a text in a colour."""
         return f"{tint}{text}{PLAIN}" if self.colour else text
 
-    def room_behind(self, head: str) -> int | None:
-        """Return the columns left after the head of a line; some even if there are none."""
+    def room_after(self, head: str) -> int | None:
+        """Return the columns left after the head of a line, at least `_LEAST_ROOM`."""
         return None if self.width is None else max(self.width - columns(head) - 1, _LEAST_ROOM)
 
-    def behind(self, head: str, text: str, room: int | None = None) -> str:
+    def cut_after(self, head: str, text: str, room: int | None = None) -> str:
         """Return a text cut to the columns after a head; to `room` without a terminal."""
-        room = room if self.width is None else self.room_behind(head)
+        room = room if self.width is None else self.room_after(head)
         return text if room is None else fit(text, room).rstrip()
 
     def cut(self, line: str) -> str:
         """Return a line cut to the terminal."""
-        return self.behind("", line)
+        return self.cut_after("", line)
 
     def folded(self, head: str, rest: str) -> list[str]:
         """Return head and rest as one line, or as two if they do not fit; no head is cut."""

@@ -13,7 +13,7 @@ from codex_checkpoints.core.restore.records import counted
 from codex_checkpoints.service.connect.status import HOW_TO_TRUST, Connection
 from codex_checkpoints.service.reading.session_row import problems_of, skipped_of
 from codex_checkpoints.service.sessions.sessions import Sessions
-from codex_checkpoints.service.settings import WINDOW_VARIABLES, left_aside, what_helps
+from codex_checkpoints.service.settings import WINDOW_VARIABLES, ignored_variable, what_helps
 from codex_checkpoints.storage.atomic_files import StorageError, unreadable_in
 from codex_checkpoints.storage.contract import Row, StoreFault, moment
 from codex_checkpoints.storage.records import (
@@ -237,7 +237,7 @@ def _over_window(rows: Iterable[Row]) -> Iterator[Finding]:
 
 
 def _variable(name: str) -> Finding:
-    message = f"{left_aside(name)}."
+    message = f"{ignored_variable(name)}."
     way_out = f"Correct the variable, or set {_INSTEAD[name]} in config.toml instead."
     return Finding("bad_variable", "warning", message, None, 1, way_out)
 

@@ -66,7 +66,7 @@ from codex_checkpoints.service.progress import paced_hashes
 from codex_checkpoints.service.reading.session_file import SessionFile, has_ended
 from codex_checkpoints.service.reading.session_row import utc
 from codex_checkpoints.service.records.import_records import ImportRecords
-from codex_checkpoints.service.records.operation_records import storing_restore, went_on_from
+from codex_checkpoints.service.records.operation_records import continued_from, storing_restore
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit, reading_file
 from codex_checkpoints.service.restore.branch_copy import earlier_work
 from codex_checkpoints.service.sessions.sessions import Sessions
@@ -121,7 +121,7 @@ def past_of(
         arrived = ImportRecords(records).made(session_id)
         if arrived is not None:
             return (*arrived.pack.turns, *turns), (*arrived.pack.notes, *notes)
-        source = went_on_from(records, session_id)
+        source = continued_from(records, session_id)
         if source is None:
             break
         session_id, until = source

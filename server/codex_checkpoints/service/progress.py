@@ -1,7 +1,7 @@
-"""Tracks long work: its progress, and whether the caller still wants it.
+"""Tracks the progress of long work, and its cancellation.
 
-It takes a step for each piece or file that it has read, and can be stopped between two of them.
-Before it changes anything it commits, so stopped work has written nothing.
+The work takes a step after each piece or file that it has read, and can be cancelled between steps.
+It commits before it changes anything, so cancelled work has written nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Steps = Generator[Callable[[], Any], Any, T]
 
 
 def on_another_thread(function: Callable[[], T]) -> Steps[T]:
-    """Run a function that waits for programs and uses no session on another thread."""
+    """Run a function on another thread; it waits for programs and uses no session."""
     return (yield function)
 
 
@@ -45,21 +45,21 @@ _ALMOST = 99
 
 
 class Progress:
-    """The progress of one piece of long work; any thread may cancel it, one thread does it."""
+    """The progress of one piece of long work; any thread may cancel it, one thread runs it."""
 
     def __init__(self) -> None:
         self._report: Callable[[int], None] | None = None
         self._reported = 0
         self._size = self._done = 0
-        self._unwanted = threading.Event()
+        self._cancelled = threading.Event()
         self._committed = False
-        self.let_in: Callable[[], None] | None = None
-        """The callback between two steps: the work of others."""
+        self.between_steps: Callable[[], None] | None = None
+        """Called between two steps, to run other requests."""
 
     @property
     def cancelled(self) -> bool:
         """Return whether it is cancelled and can still be stopped."""
-        return self._unwanted.is_set() and not self._committed
+        return self._cancelled.is_set() and not self._committed
 
     def report_to(self, report: Callable[[int], None]) -> None:
         """Report the percentage whenever it grows, on the thread that works."""
@@ -67,7 +67,7 @@ class Progress:
 
     def cancel(self) -> None:
         """Cancel the work."""
-        self._unwanted.set()
+        self._cancelled.set()
 
     def expect(self, size: int) -> None:
         """Add an approximate number of bytes to the total to be read."""
@@ -77,8 +77,8 @@ class Progress:
         """Add this many bytes to the count of read ones; raises `Cancelled`."""
         if self.cancelled:
             raise Cancelled
-        if self.let_in is not None:
-            self.let_in()
+        if self.between_steps is not None:
+            self.between_steps()
         self._done += size
         percent = min(_ALMOST, self._done * 100 // self._size) if self._size > 0 else 0
         if percent > self._reported:

@@ -122,7 +122,7 @@ def what_helps(problem: str, settings: Settings) -> str:
     return "Correct or remove the setting; until then its default holds."
 
 
-def left_aside(variable: str) -> str:
+def ignored_variable(variable: str) -> str:
     """Return the sentence about a variable that is not a positive whole number (JUN-21)."""
     return f"{variable} is not a positive whole number and is ignored"
 

@@ -1,8 +1,8 @@
 """Watches folders with watchdog, and reports the paths that may have changed.
 
 `Watcher` decides which folders are watched; a `Watch` is one of them.  A thread of ours, the
-keeper, begins a watch anew when its folder was replaced.  Changes that watchdog misses deeper in a
-tree are found by polling everything regularly (`service.following`).
+keeper, restarts a watch when its folder was replaced.  Changes that watchdog misses deeper in a
+tree are found by regular polling (`service.sessions.session_watcher`).
 """
 
 from __future__ import annotations
@@ -248,18 +248,18 @@ class Watcher:
 
     def __init__(
         self,
-        look_again: Callable[[str], None],
+        on_change: Callable[[str], None],
         *,
         polling: bool | None = None,
         poll_interval: float = 1.0,
     ) -> None:
         """Begin with nothing to follow.
 
-        `look_again` is a callback; it gets the path, under the name by which its tree or folder is
+        `on_change` is a callback; it gets the path, under the name by which its tree or folder is
         followed.  It runs on a thread of the watcher, must be quick, and must not call back.
         `polling`: True always, False without events, None as the file system needs.
         """
-        self._look_again = look_again
+        self._on_change = on_change
         self._polling = polling
         self._poll_interval = poll_interval
         self._trees: set[str] = set()
@@ -325,9 +325,9 @@ class Watcher:
 
     def _report(self, path: str) -> None:
         try:
-            self._look_again(path)
+            self._on_change(path)
         except Exception as error:  # noqa: BLE001 - it would end watchdog's thread for good
-            self._log_once("a change was told in vain: %s", type(error).__name__)
+            self._log_once("change callback failed: %s", type(error).__name__)
 
     def _settle(self, new: AbstractSet[str] = frozenset()) -> None:
         """Begin every possible watch; remember names that may have changed unseen."""

@@ -78,7 +78,7 @@ class Parser(argparse.ArgumentParser):
 
 def refresh(services: Terminal, _options: argparse.Namespace) -> None:
     """Bring the index up to date."""
-    services.look_around()
+    services.update_index()
 
 
 def refresh_for_session(services: Terminal, options: argparse.Namespace) -> None:
@@ -86,7 +86,7 @@ def refresh_for_session(services: Terminal, options: argparse.Namespace) -> None
 
     Reading never fails, so the answer about such a file would be an empty one.
     """
-    services.look_around()
+    services.update_index()
     row = services.sessions.find(options.session_id)
     if row.history_mode is None and row.turns == 0:
         output.say(f"{row.path}: neither the head of a session nor a turn; is it a session file?")

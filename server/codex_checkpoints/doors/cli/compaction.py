@@ -79,7 +79,7 @@ def _resume(options: argparse.Namespace, where: Places) -> int:
     only_prints = options.print or options.json
     program = None if only_prints or not output.is_answered() else _codex()
     with opened(where) as services:
-        services.look_around()
+        services.update_index()
         operation = compactions.resume_preview if only_prints else compactions.resume
         record: Resumed = ask(options, services, operation)
     if not options.json:

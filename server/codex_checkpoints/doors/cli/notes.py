@@ -89,7 +89,7 @@ def _apply_or_schema(options: argparse.Namespace, where: Places) -> int:
 def _apply(options: argparse.Namespace, services: Terminal) -> int:
 
     payload = _payload(options.file)
-    services.look_around()
+    services.update_index()
     record = notes.apply_bytes(services, options.session_id, payload, dry_run=options.dry_run)
     return report(options, record, texts.applied_lines(record, screen(options)))
 

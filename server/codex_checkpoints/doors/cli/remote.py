@@ -177,7 +177,7 @@ def _follow(options: argparse.Namespace, services: Terminal) -> None:
     try:
         while True:
             time.sleep(max(FOLLOW_SECONDS, PAUSE_FACTOR * took))
-            services.look_around()
+            services.update_index()
             began, now = time.monotonic(), push.looks(services, params)
             for session_id in now:
                 if seen.get(session_id) != now[session_id]:

@@ -46,17 +46,17 @@ class Terminal(Services):
                 self._bar.clear()
                 self._bar = None
 
-    def look_around(self) -> None:
-        """Bring the index up to date, with a progress bar on a terminal.
+    def update_index(self) -> None:
+        """Update the index, with a progress bar on a terminal.
 
-        A missing home has no sessions; that is not an error, but mostly a slip, so it is reported.
+        A missing home has no sessions.  That is not an error but usually a typo, so it is reported.
         """
         place = self.where.codex_home
         if not os.path.isdir(place):
             output.say(f"there is no folder {place}")
         with _bar() as report:
             self.sessions.refresh(report)
-        assembly.put_forks_away(self.sessions)
+        assembly.archive_forks(self.sessions)
 
     def read_all(self) -> None:
         """Read every session whole, with a progress bar on a terminal."""

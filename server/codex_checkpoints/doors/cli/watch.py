@@ -30,7 +30,7 @@ def _watch(options: argparse.Namespace, services: Terminal) -> int:
     output.log_to_stderr()
     follower = SessionWatcher(services.sessions)
     if options.once:
-        services.look_around()
+        services.update_index()
         _report(follower.keep_all(), services, options)
         return DONE
     with _ending_on_signals():
@@ -38,7 +38,7 @@ def _watch(options: argparse.Namespace, services: Terminal) -> int:
         try:
             for root in follower.trees():
                 watcher.follow_tree(root)
-            services.look_around()
+            services.update_index()
             count = len(services.sessions.catalogue.current())
             output.say(f"following {count} sessions under {services.where.codex_home}")
             _report(follower.begin(), services, options)

@@ -75,7 +75,7 @@ class ServerRequest(Services):
             self._follower.attend(session_id)
             self.has_shown = True
 
-    def look_again(self) -> None:
+    def find_new_files(self) -> None:
         """Look for new files that the watcher has not reported yet."""
         self.sessions.refresh()
 
@@ -202,7 +202,7 @@ class App:
                 title = method.preview
             turn = self._alone if method.alone else contextlib.nullcontext()
             async with self._calling(progress, title, token), turn:
-                work = LongWork(self._worker, assembled.sessions, progress, method.lets_in)
+                work = LongWork(self._worker, assembled.sessions, progress, method.yields)
                 return await _in_steps(run, work.do, work.wait)
         finally:
             completed = assembled.sessions.catalogue.take_completed()
@@ -318,7 +318,7 @@ class App:
             report = types.WorkDoneProgressReport(message=message, percentage=percent)
             for token in tuple(self._waiting):
                 self._server.work_done_progress.report(token, report)
-        await self._work(assembly.put_forks_away, sessions)
+        await self._work(assembly.archive_forks, sessions)
         self._indexed = True
 
     async def _follow(self, follower: SessionWatcher) -> None:

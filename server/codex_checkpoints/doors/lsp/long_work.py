@@ -39,14 +39,14 @@ class Worker(Executor):
         job = Future[T]()
         run = partial(function, *arguments, **named)
         self._waiting.append((cast("Future[object]", job), run))
-        self._thread.submit(self.let_in)
+        self._thread.submit(self.run_waiting)
         return job
 
     def submit_long(self, function: Callable[[], T]) -> Future[T]:
         """Run a function that yields to waiting requests."""
         return self._thread.submit(function)
 
-    def let_in(self) -> None:
+    def run_waiting(self) -> None:
         """Run the waiting functions, on the thread."""
         while self._waiting:
             job, run = self._waiting.popleft()
@@ -67,14 +67,13 @@ class Worker(Executor):
 class LongWork:
     """One request that takes long, in one or more pieces on the thread of the sessions.
 
-    With `lets_in` it yields to requests that wait for that thread, between two steps of its
-    reading.
+    With `yields` it runs the requests that wait for that thread between two steps of its reading.
     """
 
     _worker: Worker
     _sessions: Sessions
     _progress: Progress
-    lets_in: bool = False
+    yields: bool = False
 
     async def do(self, function: Callable[[], T]) -> T:
         """Run a piece on the thread of the sessions; raise `Cancelled` if it is cancelled."""
@@ -86,8 +85,8 @@ class LongWork:
 
         if self._progress.cancelled:
             raise Cancelled
-        if self.lets_in:
-            self._progress.let_in = self._let_in
+        if self.yields:
+            self._progress.between_steps = self._run_waiting
             job = self._worker.submit_long(run)
         else:
             job = self._worker.submit(run)
@@ -98,9 +97,9 @@ class LongWork:
         loop = asyncio.get_running_loop()
         return await self._outcome(loop.run_in_executor(None, function), lambda: False)
 
-    def _let_in(self) -> None:
+    def _run_waiting(self) -> None:
         with self._sessions.at(Progress()):
-            self._worker.let_in()
+            self._worker.run_waiting()
 
     async def _outcome(self, waiting: asyncio.Future[T], withdraw: Callable[[], bool]) -> T:
         """Wait for a piece; a cancelled one is still waited for, unless it can be withdrawn."""

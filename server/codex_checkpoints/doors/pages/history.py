@@ -31,7 +31,7 @@ def history_lines(history: histories.History, screen: Screen) -> list[str]:
     for item in history.items:
         who = plain(str(item.get("role") or item["type"]))
         head = f"{fit(who, 24)}  {len(orjson.dumps(item)):>8}  "
-        words = screen.behind(head, plain(redact(_words(item))), _WORDS)
+        words = screen.cut_after(head, plain(redact(_words(item))), _WORDS)
         lines.append(f"{screen.tinted(DIM, head)}{words}".rstrip())
     lines += [""] if lines else []
     windows, tokens = history.windows, history.context_tokens
@@ -123,7 +123,7 @@ def outline_lines(outline: Outline, screen: Screen) -> list[str]:
     lines = [screen.tinted(DIM, names)] if heads else []
     for turns, windows, text in heads:
         head = f"{turns:>11}  {windows:>7}  "
-        lines.append(f"{head}{screen.behind(head, plain(redact(text)), _WORDS)}".rstrip())
+        lines.append(f"{head}{screen.cut_after(head, plain(redact(text)), _WORDS)}".rstrip())
     return lines or ["No turns yet."]
 
 

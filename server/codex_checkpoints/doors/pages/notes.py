@@ -78,5 +78,5 @@ def anchor_lines(anchors: memory.AnchorList, screen: Screen) -> list[str]:
         ref = ref if columns(ref) > names else fit(ref, names)
         head = plain(f"{each.source:<11}  {ref}  ")
         text = "" if each.source == "file" else plain(each.text)
-        lines.append(f"{head}{screen.tinted(DIM, screen.behind(head, text))}".rstrip())
+        lines.append(f"{head}{screen.tinted(DIM, screen.cut_after(head, text))}".rstrip())
     return lines or ["Nothing to cite yet."]

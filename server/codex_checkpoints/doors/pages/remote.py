@@ -73,7 +73,7 @@ def _session_line(item: RemoteSession, screen: Screen) -> str:
     when = moment(item.updated_at, screen)
     head = f"{when}  {size(item.bytes):>8}  {whose}  {folder}  {item.session_id[:13]}  "
     label = plain(item.title or item.task or "(no message yet)")
-    return f"{screen.tinted(DIM, head)}{screen.behind(head, label)}"
+    return f"{screen.tinted(DIM, head)}{screen.cut_after(head, label)}"
 
 
 def found_lines(found: SearchRemoteAnswer, screen: Screen) -> Iterator[str]:
@@ -118,7 +118,7 @@ def preview_lines(record: Push, screen: Screen) -> Iterator[str]:
         for text in record.longest:
             head = f"  {text.chars:>9,}  {text.session_id[:13]} line {text.line:<6}  "
             beginning = " ".join(plain(text.beginning).split())
-            yield f"{screen.tinted(DIM, head)}{screen.behind(head, beginning, 60)}"
+            yield f"{screen.tinted(DIM, head)}{screen.cut_after(head, beginning, 60)}"
     yield ""
     yield (
         f"Redaction knows {record.kinds} kinds of secrets and no more: a secret of another kind, "
@@ -129,7 +129,7 @@ def preview_lines(record: Push, screen: Screen) -> Iterator[str]:
 def _leaving_lines(each: PushedSession, screen: Screen) -> Iterator[str]:
     head = f"{each.session_id[:13]}  {size(each.bytes):>8}  {each.lines:>7,} lines  "
     label = plain(each.title or "(no message yet)")
-    yield f"{screen.tinted(DIM, head)}{screen.behind(head, label)}"
+    yield f"{screen.tinted(DIM, head)}{screen.cut_after(head, label)}"
     if each.redacted:
         kinds = ", ".join(f"{count} {kind}" for kind, count in each.redacted.items())
         yield f"    redacted: {kinds}"

@@ -45,7 +45,7 @@ def diff_lines(found: history.Difference, screen: Screen) -> list[str]:
             kind = (each["after"] or each["before"]).get("kind")
             head = f"{sign} {_KINDS.get(kind, what)}: "
             sides = [_words(side) for side in (each["before"], each["after"]) if side is not None]
-            room = screen.room_behind(head)
+            room = screen.room_after(head)
             sides = sides if room is None else _side_by_side(sides, room)
             lines.append(screen.tinted(tint, f"{head}{_ARROW.join(sides)}"))
     if found.plan_reordered:
@@ -186,7 +186,7 @@ def lineage_lines(tree: restore.Lineage, screen: Screen) -> list[str]:
             head = whole
         else:
             head += f"{_short(plain(node.id), screen)}  "
-        lines.append(head + screen.behind(head, plain(made + title)))
+        lines.append(head + screen.cut_after(head, plain(made + title)))
     lines += [
         f"! a link of {plain(str(each.get('child')))} goes in a circle" for each in tree.circles
     ]

@@ -37,7 +37,7 @@ def found_lines(found: search.SessionHits, screen: Screen) -> list[str]:
     folder = folder_name(session.cwd or "-")
     head = plain(f"{moment(session.updated_at, screen)}  {folder}  {session.session_id[:13]}  ")
     title = plain(session.title or "(no message yet)")
-    lines = [screen.tinted(DIM, head) + screen.behind(head, title)]
+    lines = [screen.tinted(DIM, head) + screen.cut_after(head, title)]
     lines += (hit_line(hit, screen) for hit in found.hits)
     if (more := found.count - len(found.hits)) > 0:
         lines.append(screen.tinted(DIM, f"  {more} more"))

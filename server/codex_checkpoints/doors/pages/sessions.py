@@ -27,7 +27,7 @@ def session_lines(page: summaries.SessionList, screen: Screen, now: float) -> li
         marks += _origin(item)
         marks += " (Codex cannot resume it)" if item.refused else ""
         label = plain(item.title or item.task or "(no message yet)")
-        label = screen.behind(head + marks, label)
+        label = screen.cut_after(head + marks, label)
         lines.append(f"{screen.tinted(DIM, head)}{label}{marks}")
     if silent > 1:
         lines.append(screen.tinted(DIM, f"and {silent} without a message (--json lists them)"))

@@ -75,8 +75,8 @@ from codex_checkpoints.service.compaction.request import (
 from codex_checkpoints.service.compaction.source import (
     CompactionSource,
     Sources,
-    behind,
-    check_behind,
+    appended_lines,
+    check_appendable,
     items_of,
     nothing,
     opened_after,
@@ -87,7 +87,7 @@ from codex_checkpoints.service.operation import added
 from codex_checkpoints.service.progress import Steps, on_another_thread, run_steps
 from codex_checkpoints.service.refusal import Refusal, misfit, not_stored
 from codex_checkpoints.service.sessions.sessions import Sessions
-from codex_checkpoints.service.settings import left_aside
+from codex_checkpoints.service.settings import ignored_variable
 from codex_checkpoints.storage.atomic_files import StorageError
 from codex_checkpoints.storage.contract import HistoryItem, NewThread, Row, in_text
 from codex_checkpoints.storage.records import MARKERS
@@ -102,12 +102,12 @@ class Compacting:
         self,
         sessions: Sessions,
         outside: HookRunner,
-        look_around: Callable[[], object] = nothing,
+        update_index: Callable[[], object] = nothing,
     ) -> None:
-        """Take `look_around`, which updates the index: its read of the session is shared."""
+        """Take the callback that updates the index: a compaction shares its read of the session."""
         self._sessions = sessions
         self._outside = outside
-        self._sources = Sources(sessions, look_around)
+        self._sources = Sources(sessions, update_index)
 
     def preview(self, request: CompactionRequest) -> Compacted:
         """Return the report of a compaction; write nothing, run no hook. Refuses as `compact`."""
@@ -228,7 +228,7 @@ class Compacting:
             raise declined_by(built, source)
         self._check_form(request, source)
         if request.into == "in-place":
-            check_behind(source, built.items)
+            check_appendable(source, built.items)
         return CompactionPlan(source, terms, built)
 
     def _digest(
@@ -264,7 +264,7 @@ class Compacting:
             refuse_repeated(self._sessions.compactions.of(source.session_id), source)
         if request.requested_by != "automatic":  # otherwise the check before has reported it
             for name in self._sessions.ignored_variables():
-                logger.warning("%s", left_aside(name))
+                logger.warning("%s", ignored_variable(name))
         return source
 
     def _check_form(self, request: CompactionRequest, source: CompactionSource) -> None:
@@ -363,7 +363,7 @@ class Compacting:
         else:
             session_id, chain = source_id, opened_after(source.traced.history.chain, ids[1])
             size, moment = built.report.after, moment_of(stamp)
-            made = behind(source, built.items, size, chain, ids[4], moment)
+            made = appended_lines(source, built.items, size, chain, ids[4], moment)
         sessions.progress.commit()
         kept = sessions.projections.keep(source.row, source.opened)
         if kept.storage_problem is not None:

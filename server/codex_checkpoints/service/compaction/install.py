@@ -34,7 +34,7 @@ from codex_checkpoints.service.compaction.request import HookRunner, session_liv
 from codex_checkpoints.service.compaction.source import (
     CompactionSource,
     Sources,
-    behind,
+    appended_lines,
     opened_after,
 )
 from codex_checkpoints.service.operation import INTERRUPTED, atomic_operation, close, operation_of
@@ -270,7 +270,9 @@ class Undoing:
         # The number of items before, and the items added since.
         added = of_items(source.traced.history.items[len(record.items) :])
         size = record.sizes.before.tokens + added
-        lines = behind(source, items, size, chain, turn_id, moment_of(in_text(at)), undo=True)
+        lines = appended_lines(
+            source, items, size, chain, turn_id, moment_of(in_text(at)), undo=True
+        )
         undone = _undone_record(record, at, chain)
         self._sessions.progress.commit()
         with self._changing(record, undone, source) as log:

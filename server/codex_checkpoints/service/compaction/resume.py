@@ -17,7 +17,7 @@ from codex_checkpoints.service.compaction.request import Compacted, CompactionRe
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.service.sessions.summaries import SessionSummary
-from codex_checkpoints.service.settings import left_aside
+from codex_checkpoints.service.settings import ignored_variable
 
 logger = logging.getLogger(__name__)
 
@@ -129,7 +129,7 @@ def check(sessions: Sessions, session: str) -> Ready:
     sessions.open(session)
     source = sessions.summaries.of(sessions.own(session))
     for name in sessions.ignored_variables():
-        logger.warning("%s", left_aside(name))
+        logger.warning("%s", ignored_variable(name))
     if sessions.records.session_dir(source.session_id) is None:
         # The command that resumes it contains the id, which must be neither an option nor a
         # command.

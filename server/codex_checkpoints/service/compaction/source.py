@@ -106,9 +106,9 @@ class CompactionSource:
 class Sources:
     """Reads sessions for compactions."""
 
-    def __init__(self, sessions: Sessions, look_around: Callable[[], object] = nothing) -> None:
+    def __init__(self, sessions: Sessions, update_index: Callable[[], object] = nothing) -> None:
         self._sessions = sessions
-        self._look_around = look_around
+        self._update_index = update_index
         self._histories = Histories(sessions)
 
     def read(
@@ -120,7 +120,7 @@ class Sources:
         byte `cut`, and with `quoted` the quotable part.
         """
         catalogue = self._sessions.catalogue
-        self._look_around()
+        self._update_index()
         row = self._sessions.own(session)
         records = self._sessions.compactions.of(row.session_id)
         catalogue.look([row.path])
@@ -311,7 +311,7 @@ def items_of(lines: tuple[RecordLine, ...]) -> tuple[HistoryItem, ...]:
     return tuple(HistoryItem(line.type, line.payload) for line in lines)
 
 
-def behind(  # noqa: PLR0913, PLR0917 - the history, its size, its window, and its task
+def appended_lines(  # noqa: PLR0913, PLR0917 - the history, its size, its window, and its task
     source: CompactionSource,
     items: Sequence[Json],
     size: int,
@@ -321,7 +321,7 @@ def behind(  # noqa: PLR0913, PLR0917 - the history, its size, its window, and i
     *,
     undo: bool = False,
 ) -> tuple[HistoryItem, ...]:
-    """Return the lines to append so that these items become the history of a session.
+    """Return the lines that, appended to a session, make these items its history.
 
     `size` are the tokens in use from then on, `turn_id` a new one for lines that need a task;
     `undo`: they undo a compaction.  Refuses `conflict` if no such lines work.
@@ -331,13 +331,15 @@ def behind(  # noqa: PLR0913, PLR0917 - the history, its size, its window, and i
     forms = lines, in_task(lines, turn_id, source.window, at)
     form = effective(traced.outline, forms, items)
     if form is None:
-        message = f"session {source.session_id}: Codex would not go by what is appended to it"
+        message = f"session {source.session_id}: Codex would ignore the lines appended to it"
         hint = "Compact it into a new session, or restore one of its turns into a branch."
         facts = {"sessionId": source.session_id, "reason": "without_effect", "hint": hint}
         raise Refusal("conflict", message, facts)
     return items_of(form)
 
 
-def check_behind(source: CompactionSource, items: Sequence[Json]) -> None:
-    """Check that a session can get these items as its history; refuses as `behind`."""
-    behind(source, items, 0, opened_after(source.traced.history.chain, ""), "", TurnTime("", 0))
+def check_appendable(source: CompactionSource, items: Sequence[Json]) -> None:
+    """Check that a session can get these items as its history; refuses as `appended_lines`."""
+    appended_lines(
+        source, items, 0, opened_after(source.traced.history.chain, ""), "", TurnTime("", 0)
+    )

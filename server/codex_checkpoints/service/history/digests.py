@@ -44,7 +44,7 @@ from codex_checkpoints.service.reading.session_file import (
     end_of,
     find_turn,
 )
-from codex_checkpoints.service.records.operation_records import went_on_from
+from codex_checkpoints.service.records.operation_records import continued_from
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit
 from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.storage.contract import Row
@@ -378,7 +378,7 @@ class Digests:
         """Return the session that one of ours continues, None if it is gone."""
         below = tuple(self._sessions.catalogue.chains.below(row))
         made = below[-1].session_id if below else row.session_id
-        source = went_on_from(self._sessions.records, made)
+        source = continued_from(self._sessions.records, made)
         return None if source is None else self._sessions.catalogue.current().get(source[0])
 
     # --- recall and search ------------------------------------------------------------------------

@@ -67,12 +67,12 @@ class ReaderPool:
             _, old = self._kept.popitem(last=False)
             self._save(old)
 
-    def pass_by(self, session: SessionFile) -> None:
-        """Save a large session that is not in use."""
+    def save_if_large(self, session: SessionFile) -> None:
+        """Save a session that is not kept, if it is large."""
         if session.mark.offset >= _SAVED_AT_ONCE:
             self._save(session)
 
-    def let_go(self, path: str) -> None:
+    def forget(self, path: str) -> None:
         """Forget the reader of a rollout that is gone or must be read from its beginning."""
         self._kept.pop(path, None)
         self._saved_at.pop(path, None)

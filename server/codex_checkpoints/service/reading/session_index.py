@@ -175,12 +175,12 @@ class SessionIndex:
 
     def open(self, row: Row) -> SessionFile:
         """Return the session as it is now; raise `unreadable_source` when it cannot be read."""
-        session = self.lend(row)
+        session = self.open_uncached(row)
         self._readers.keep(session)
         return session
 
-    def lend(self, row: Row) -> SessionFile:
-        """Return the session as `open` does, but do not keep it for others."""
+    def open_uncached(self, row: Row) -> SessionFile:
+        """Return the session as `open` does, but do not cache its reader."""
         session = self._readers.take(row.path)
         with reading_file(row.path):
             if session is None or not session.moves_on():
@@ -237,8 +237,8 @@ class SessionIndex:
         of_bytes = sum(row.rollout.size for row in rows)
         size = 0
         for done, row in enumerate(rows, 1):
-            with contextlib.suppress(Refusal):  # the next look reports that
-                self._readers.pass_by(self.lend(row))
+            with contextlib.suppress(Refusal):  # the next look reports it
+                self._readers.save_if_large(self.open_uncached(row))
             size += row.rollout.size
             yield IndexProgress(done, len(rows), size, of_bytes, frozenset({row.session_id}))
 
@@ -293,13 +293,13 @@ class SessionIndex:
                 new[path] = file
             if old is None or not old.has_head or _is_replaced(old.rollout, file):
                 come.add(file.rollout_id)
-        # Files that build on a new, lost or replaced file are read anew; a move changes nothing.
+        # Files that build on a new, lost or replaced file are read again; a move changes nothing.
         self._forget(gone)
         grown = {file.rollout_id for file in new.values()}
         for row in (*self.chains.built_on(lost ^ come), *self._waiting_for(grown)):
             file = found.get(row.path) or self.store.look([row.path])[row.path]
             if file is not None:
-                self._doubt(row)
+                self._invalidate(row)
                 new[row.path] = file
         return list(new.values()), changed
 
@@ -334,20 +334,20 @@ class SessionIndex:
         gone = [self.rows()[path] for path in paths]
         self._update([(row.session_id, Patch(row=None, of=row.path)) for row in gone])
         for row in gone:
-            self._let_go(row.path)
+            self._forget_readers(row.path)
         self.chains.forget(gone)
 
-    def _doubt(self, row: Row) -> None:
-        """Have an unchanged rollout read again at the next look."""
-        self._let_go(row.path)
+    def _invalidate(self, row: Row) -> None:
+        """Invalidate the row of an unchanged rollout, so that the next look reads it again."""
+        self._forget_readers(row.path)
         size, _, identity = row.rollout.look
         unseen = evolve(row.rollout, look=(size, -1, identity))
         self._update([(row.session_id, Patch(row=evolve(row, rollout=unseen)))])
         self.store.forget(path=row.path)
 
-    def _let_go(self, path: str) -> None:
+    def _forget_readers(self, path: str) -> None:
         for readers in (self._readers, *self._others.values()):
-            readers.let_go(path)
+            readers.forget(path)
 
     def _read(self, file: Rollout) -> Row:
         old = self.rows().get(file.path)
@@ -363,14 +363,14 @@ class SessionIndex:
         except UnreadableSource as error:
             return unreadable_row(file, str(error))
         except Cancelled:
-            raise  # a partial read, which says nothing about the file
-        except Exception as error:  # noqa: BLE001 - a defect about one file, not the end for all
+            raise  # a partial read proves nothing about the file
+        except Exception as error:  # noqa: BLE001 - an error in one file must not stop the others
             logger.error("%s: %s", file.path, type(error).__name__)  # noqa: TRY400 - as in `session_watcher`
-            return unreadable_row(file, f"a defect of ours, {type(error).__name__}")
+            return unreadable_row(file, f"internal error ({type(error).__name__})")
         if old is not None:
             self._readers.keep(reader)
         else:
-            self._readers.pass_by(reader)
+            self._readers.save_if_large(reader)
         return row
 
     def _glanced_at(self, file: Rollout) -> Row | None:

@@ -288,8 +288,8 @@ def beginning_of(records: Records, session_id: str) -> Checkpoint | None:
         raise UnreadableSource(reason) from error
 
 
-def went_on_from(records: Records, session_id: str) -> tuple[str, int | None] | None:
-    """Return the session that one of ours was made of, and how far its seed holds its notes."""
+def continued_from(records: Records, session_id: str) -> tuple[str, int | None] | None:
+    """Return the source of a session of ours, and the `seq` up to which its seed has the notes."""
     restored = RestoreRecords(records).made(session_id)
     if restored is not None:
         seed = restored.seed if restored.mode == "hard" else None

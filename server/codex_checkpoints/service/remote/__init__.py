@@ -1,5 +1,5 @@
 """Pushes sessions to a store that several machines share, and pulls them as branches.
 
-`outgoing` selects and shows the data to send, `pushing` sends it, `pulling` makes a branch from it.
+`outgoing` selects and shows the data to send, `push` sends it, `pull` makes a branch from it.
 Nothing else in the service opens a remote.
 """

@@ -304,11 +304,11 @@ class ThreadManager:
         row = None if move.codex is None else self._catalogue.look_for(move.thread_id)
         if row is None or row.archived != move.archive:
             row = self._moved_by_us(move)
-        self.unload(move.thread_id)  # it is elsewhere now
+        self.unload(move.thread_id)  # its file has moved
         return row
 
-    def put_away(self, thread_id: str) -> Row:
-        """Archive a thread of ours in which Codex has no part; refuses as the store."""
+    def archive_own(self, thread_id: str) -> Row:
+        """Archive a thread of ours without asking Codex; refuses as the store."""
         return self.moved(Move(thread_id, archive=True, codex=None))
 
     def check_delete(self, thread_id: str) -> None:
@@ -337,7 +337,7 @@ class ThreadManager:
         with refusing(thread_id):
             if thread_id not in self._catalogue.current():
                 self._catalogue.look_for(thread_id)  # it may be new, and so may its bases
-            session = self._catalogue.lend(self._store.read_thread(thread_id).row)
+            session = self._catalogue.open_uncached(self._store.read_thread(thread_id).row)
         return LiveThread(thread_id, self._store, session, self._catalogue.chains.locate)
 
     def _moved_by_us(self, move: Move) -> Row:
