@@ -229,10 +229,12 @@ def main() -> int:
     folders: list[Path] = options.folder
     groups = [[*cases(sorted(each.rglob("*.jsonl")), options.every)] for each in folders]
     counts = [counted(group) for group in groups]
-    for is_open, tables in tables_of(counts).items():
-        print("in a turn" if is_open else "after a turn")
-        for what, table in (("names", tables.names), ("lines", tables.lines)):
-            print(f"  {what}, falling {table.falling}, seen {table.seen}:", dict(table.rates))
+    learned = tables_of(counts)
+    columns = [table for each in learned.values() for table in (each.names, each.lines)]
+    for source in _SOURCES:
+        print(f'"{source}": {tuple(each.rates[source] for each in columns)},')
+    for what, table in zip(("names", "lines"), columns, strict=False):
+        print(f"{what}: falling {table.falling}, seen {table.seen}", flush=True)
     kept, every = dict(scoring.TABLES), list(chain.from_iterable(groups))
     for budget in options.tokens:
         report(f"{budget}, the tables as they are", every, digests(every, budget))

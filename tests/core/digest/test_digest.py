@@ -641,6 +641,13 @@ def test_command_that_ends_later_ran_in_the_folder_of_its_call() -> None:
     assert "exit 1 in server/: npm test" in line
 
 
+def test_running_command_that_may_have_changed_files_is_counted_without_its_script() -> None:
+    call = r.call("exec_command", {"cmd": "npm install left-pad"}, "c1")
+    runs = r.output("c1", "Process running with session ID 7\nOutput:\n")
+    (line,) = section(digest(r.turn(r.user("x"), call, runs), form="legacy"), "CHANGES")
+    assert line.endswith(" 1 command may have changed more")
+
+
 def test_same_assent_to_two_questions_appears_twice_and_a_repeated_request_once() -> None:
     turns = (("dig", "Dig /deep/er?"), ("yes", "Light it?"), ("yes", "Done."), ("go on", "Dug."))
     steps = [r.turn(r.user(asked), r.assistant(told)) for asked, told in turns]

@@ -38,7 +38,8 @@ class Quotes:
 
     def add(self, quote: Quote) -> None:
         """Keep a text, and drop the oldest ones that exceed the room."""
-        quote = evolve(quote, text=ends_of(quote.text, LONGEST))
+        if len(quote.text) > LONGEST:
+            quote = evolve(quote, text=ends_of(quote.text, LONGEST))
         self._kept.append(quote)
         self._size += len(quote.text)
         while self._size > TEXTS:

@@ -71,73 +71,28 @@ _FALLING_NAMES: Final = (100, 76, 75, 58, 49, 31, 19, 7)
 _FALLING_LINES: Final = (100, 100, 100, 84, 55, 40, 25, 8)
 _SEEN: Final = (100, 118, 132)
 
-_AFTER_TURN: Final = Tables(
-    Table(
-        {
-            "answer": 125,
-            "patch": 94,
-            "written": 94,
-            "call": 98,
-            "fresh": 29,
-            "older": 25,
-            "stale": 48,
-            "edited": 14,
-            "list": 42,
-            "other": 9,
-        },
-        _FALLING_NAMES,
-    ),
-    Table(
-        {
-            "answer": 2,
-            "patch": 92,
-            "written": 92,
-            "call": 40,
-            "fresh": 30,
-            "older": 23,
-            "stale": 34,
-            "edited": 32,
-            "list": 0,
-            "other": 2,
-        },
-        _FALLING_LINES,
-        _SEEN,
-    ),
-)
-_IN_TURN: Final = Tables(
-    Table(
-        {
-            "answer": 167,
-            "patch": 60,
-            "written": 60,
-            "call": 149,
-            "fresh": 53,
-            "older": 15,
-            "stale": 10,
-            "edited": 4,
-            "list": 54,
-            "other": 11,
-        },
-        _FALLING_NAMES,
-    ),
-    Table(
-        {
-            "answer": 1,
-            "patch": 45,
-            "written": 45,
-            "call": 46,
-            "fresh": 48,
-            "older": 16,
-            "stale": 10,
-            "edited": 12,
-            "list": 2,
-            "other": 3,
-        },
-        _FALLING_LINES,
-        _SEEN,
-    ),
-)
-TABLES: Final = {False: _AFTER_TURN, True: _IN_TURN}
+_RATES: Final[Mapping[Source, tuple[int, int, int, int]]] = {
+    "answer": (125, 2, 167, 1),
+    "patch": (94, 92, 60, 45),
+    "written": (94, 92, 60, 45),
+    "call": (98, 40, 149, 46),
+    "fresh": (29, 30, 53, 48),
+    "older": (25, 23, 15, 16),
+    "stale": (48, 34, 10, 10),
+    "edited": (14, 32, 4, 12),
+    "list": (42, 0, 54, 2),
+    "other": (9, 2, 11, 3),
+}
+"""The rates of names and of whole lines after a turn, then those in an open turn."""
+
+
+def _tables(column: int) -> Tables:
+    names: dict[Source, int] = {source: rates[column] for source, rates in _RATES.items()}
+    lines: dict[Source, int] = {source: rates[column + 1] for source, rates in _RATES.items()}
+    return Tables(Table(names, _FALLING_NAMES), Table(lines, _FALLING_LINES, _SEEN))
+
+
+TABLES: Final = {False: _tables(0), True: _tables(2)}
 """By whether the last turn is open."""
 
 _OF_NAME: Final = 10
@@ -236,6 +191,7 @@ def rows_of(quotes: Sequence[Quote]) -> Iterator[LineFeatures]:
     """Yield the lines that may be quoted, without those that a later patch removed."""
     gone, own, patched = removed_since(quotes), edited(quotes), _patched(quotes)
     behind = sum(len(quote.text) for quote in quotes)
+    names = dict[str, tuple[str, ...]]()
     for number, quote in enumerate(quotes):
         behind -= len(quote.text)
         if quote.where.age >= _OLDEST:
@@ -248,8 +204,10 @@ def rows_of(quotes: Sequence[Quote]) -> Iterator[LineFeatures]:
             if quote.kind in _FROM_FILES and gone.get(plain_line(quote, text), -1) > number:
                 continue
             bucket = min(((behind + left) // _NEAR).bit_length(), BUCKETS - 1)
-            names = tuple(dict.fromkeys(names_in(text)))
-            yield LineFeatures((number, place), text, names, source, bucket, quote.where.age)
+            if text not in names:
+                names[text] = tuple(dict.fromkeys(names_in(text)))
+            age = quote.where.age
+            yield LineFeatures((number, place), text, names[text], source, bucket, age)
 
 
 def _patched(quotes: Sequence[Quote]) -> dict[str, int]:

@@ -177,7 +177,8 @@ class Sections:
             where, script = unnamed[-1]
             commands = "1 command" if len(unnamed) == 1 else f"{len(unnamed)} commands"
             text = f"{anchor(where)} {commands} may have changed more"
-            said = "" if self._ignored.script(script) else f", the last: {inline(script, 80)}"
+            is_shown = script.strip() and not self._ignored.script(script)
+            said = f", the last: {inline(script, 80)}" if is_shown else ""
             yield SectionRow(where, f"{text}{said}", "counted", (text,))
 
     def _change(self, uri: str, trail: FileHistory) -> SectionRow:

@@ -27,7 +27,7 @@ T = TypeVar("T")
 QUOTING = ("digest", "whole digest", "losses")
 """The names of the kinds that quote a session."""
 
-DIGEST_RULES = 23
+DIGEST_RULES = 24
 """The version of the rules by which digests are made."""
 
 _LARGEST = 1 << 23
