@@ -58,7 +58,7 @@ END_TO_END = $(IN_MEMORY) VSIX='$(CURDIR)/$(VSIX)' $(WORKBENCH)/.node24/node --t
 	--test-timeout=600000 --test-isolation=none
 in_workbench = $(patsubst %,tests/workbench/%.test.ts,$(1))
 TIMED = $(call in_workbench,codex_at_work many_sessions)
-ONE_HALF = $(call in_workbench,absent compaction digest hostile_text make_run searching session_page)
+ONE_HALF = $(call in_workbench,missing_parts compaction digest hostile_text make_run search session_page)
 OTHER_HALF = $(filter-out $(TIMED) $(ONE_HALF),$(wildcard tests/workbench/*.test.ts))
 run_twice = $(END_TO_END) --test-rerun-failures=build/$(1).json $(2) || \
 	{ echo 'What failed above runs once more:'; $(END_TO_END) --test-rerun-failures=build/$(1).json $(2); }

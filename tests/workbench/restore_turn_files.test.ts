@@ -1,4 +1,4 @@
-/** Files come back to the end of a turn: a choice with differences, what is unsaved, an undo. */
+/** Files are restored to the end of a turn: a choice with diffs, unsaved files, an undo. */
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** What is missing or broken has its sentence and its way out; what is not trusted is not run. */
+/** A missing or broken part has its sentence and its remedy; an untrusted folder runs nothing. */
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
