@@ -100,12 +100,13 @@ export function sessionPageCommands(app: App): Commands {
       const at = Date.now();
       const isSecond = clicked.id === id && at - clicked.at < DOUBLE_MS;
       clicked = { id: isSecond ? "" : id, at };
-      app.following.choose(session);
+      // The page asks first: a person waits for it.
       if (isSecond || at - enteredAt < DOUBLE_MS) {
         app.pages.show(session);
       } else {
         app.pages.preview(session);
       }
+      app.following.choose(session);
     },
   };
 }

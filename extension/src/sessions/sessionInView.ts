@@ -46,8 +46,10 @@ export class Following implements vscode.Disposable {
     this.#chosen = session?.sessionId ?? null;
     this.#gone = null;
     if (session !== null) {
+      const isOther = session.sessionId !== this.#current?.sessionId;
       this.#current = session;
-      this.#publish(null);
+      // Whoever shows it already has nothing to read again.
+      this.#publish(isOther ? null : new Set());
     }
     // What depends on a session that was given has just been told; only its row may be older.
     this.look(session === null ? null : new Set());
