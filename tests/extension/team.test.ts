@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Push, RemoteSession } from "../../extension/src/client/protocol.ts";
-import { type ListingPage, RemoteListing } from "../../extension/src/team/model/listing.ts";
+import { type ListingPage, RemoteListing, rowId } from "../../extension/src/team/model/listing.ts";
 import { pushedWords, pushView, shownIn } from "../../extension/src/team/model/preview.ts";
 import {
   addressProblem,
@@ -114,6 +114,29 @@ test("further pages come on request, and a session that moved up is listed once"
     ],
   );
   assert.ok(!made.state.hasMore);
+});
+
+test("a session that two people pushed has a row of each", async () => {
+  const pages: ListingPage[] = [
+    { items: [shared({ owner: "ana" })], nextCursor: "next" },
+    { items: [shared({ owner: "ana" }), shared({ owner: "ben" })], nextCursor: null },
+  ];
+  const made = new RemoteListing(
+    async (cursor) => pages[cursor === null ? 0 : 1] ?? assert.fail("no page"),
+    String,
+    () => {},
+  );
+  made.open();
+  await settled();
+  made.more();
+  await settled();
+
+  const rows = made.state.items.map(rowId);
+  assert.deepEqual(rows, [...new Set(rows)]);
+  assert.deepEqual(
+    made.state.items.map(({ owner }) => owner),
+    ["ana", "ben"],
+  );
 });
 
 test("rows stay when a page cannot be read, and another try asks for the same page", async () => {

@@ -135,6 +135,21 @@ def test_two_people_may_push_a_session_with_the_same_id(team: Team) -> None:
     assert {each.row.owner for each in team.store(ana).rows().rows} == {ana, ben}
 
 
+@pytest.mark.parametrize("name", ["../../evil", "\x1b[2J", SESSION[:-1] + "2"])
+def test_row_with_another_id_than_its_session_is_unreadable(team: Team, name: str) -> None:
+    ana, ben = team.join("ana", "shop"), team.join("ben", "shop")
+    push(team.store(ana), text(9), team="shop")
+    team.sql(ana).run(
+        "update codex_checkpoints.session"
+        " set row = jsonb_set(row::jsonb, '{sessionId}', to_jsonb(:name::text))::text",
+        name=name,
+    )
+
+    page = team.store(ben).rows()
+    assert (page.rows, page.unreadable) == ((), 1)
+    assert team.store(ben).row(SESSION) is None
+
+
 def test_plain_sql_of_a_member_changes_nothing_of_others(team: Team) -> None:
     ana, ben = team.join("ana", "shop"), team.join("ben", "shop")
     push(team.store(ana), text(50), team="shop")

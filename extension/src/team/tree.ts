@@ -6,7 +6,7 @@ import type { RemoteSession } from "../client/protocol.ts";
 import { errorText } from "../client/requests.ts";
 import { plain, rowOf } from "../common/model/text.ts";
 import { treeItem } from "../common/rows.ts";
-import { type Listing, RemoteListing } from "./model/listing.ts";
+import { type Listing, RemoteListing, rowId } from "./model/listing.ts";
 import {
   isOwn,
   placeName,
@@ -125,7 +125,7 @@ export function remoteItem(node: RemoteNode): vscode.TreeItem {
     case "remoteSession": {
       const { shared, remote } = node;
       const item = treeItem(
-        `remote/session/${shared.sessionId}`,
+        `remote/session/${rowId(shared)}`,
         remoteSessionRow(shared, remote, Date.now()),
       );
       item.contextValue = isOwn(shared, remote) ? "remoteSession own" : "remoteSession";

@@ -17,6 +17,11 @@ export interface Listing {
   readonly why: string;
 }
 
+/** The id of a row: two people may have pushed the same session. */
+export function rowId({ owner, sessionId }: RemoteSession): string {
+  return `${owner}/${sessionId}`;
+}
+
 const UNREAD: Listing = { items: [], phase: "unread", hasMore: false, why: "" };
 
 /**
@@ -91,8 +96,8 @@ export class RemoteListing {
       const page = await this.#ask(cursor);
       if (isNewest()) {
         // The list may have moved between two pages.
-        const known = new Set(cursor === null ? [] : before.map(({ sessionId }) => sessionId));
-        const news = page.items.filter(({ sessionId }) => !known.has(sessionId));
+        const known = new Set(cursor === null ? [] : before.map(rowId));
+        const news = page.items.filter((each) => !known.has(rowId(each)));
         const items = cursor === null ? news : [...before, ...news];
         this.#cursor = page.nextCursor;
         this.#become({ items, phase: "read", hasMore: page.nextCursor !== null, why: "" });

@@ -289,7 +289,7 @@ class PostgresHistoryStore:
     def row(self, session_id: str) -> StoredRow | None:
         with self._working() as run:
             found = run(f"{_ROW} {_OWN_FIRST}", session=session_id)
-        return _stored(*found[0]) if found else None
+        return _stored(session_id, *found[0]) if found else None
 
     def records(self, session_id: str, version: str) -> bytes:
         with self._working() as run:
@@ -314,7 +314,7 @@ class PostgresHistoryStore:
             while True:
                 page = run(_PAGE.format(after=_AFTER if after else ""), limit=size + 1, **after)
                 for number, (row, owner, change, updated, session_id) in enumerate(page[:size], 1):
-                    each = _stored(row, owner, change)
+                    each = _stored(session_id, row, owner, change)
                     unreadable += each is None
                     if each is not None and query.selects(each.row):
                         found.append(each)
@@ -375,7 +375,7 @@ class PostgresHistoryStore:
                     most=_MOST_TEXTS,
                 )
             for row, owner, *fields in page:
-                stored_row = _stored(row, owner, 0)
+                stored_row = _stored(None, row, owner, 0)
                 if stored_row is not None:
                     yield FoundSaid(stored_row.row, Said(*fields))
             if len(page) < _MOST_TEXTS:
@@ -438,13 +438,20 @@ def _no_member(address: Address) -> RemoteRefused:
     return RemoteRefused(message, RIGHTS)
 
 
-def _stored(row: str, owner: str, change: int) -> StoredRow | None:
-    """Return a row as its owner stored it, None if it cannot be read."""
+def _stored(session_id: str | None, row: str, owner: str, change: int) -> StoredRow | None:
+    """Return a row as its owner stored it, None if it cannot be read.
+
+    Its id names files here, so it must be a plain file name, and `session_id` if that is known.
+    """
     try:
         found = read_or_none(stored, orjson.loads(row), SessionRow)
     except orjson.JSONDecodeError:
         found = None
-    return None if found is None else StoredRow(evolve(found, owner=owner), str(change))
+    if found is None or not is_session_id(found.session_id):
+        return None
+    if session_id not in {None, found.session_id}:
+        return None
+    return StoredRow(evolve(found, owner=owner), str(change))
 
 
 def _cursor(after: Mapping[str, str]) -> str:
