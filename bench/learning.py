@@ -5,9 +5,10 @@
 Each FOLDER is a repository with sessions of Codex somewhere below it.  A session is cut before a
 turn and in the middle of one; what is needed then is what `continuity.py` says.  Of a thousand
 lines, or names, of each source, and with each amount of text behind them, it is counted how many
-were needed.  The tables are counted on all folders but one and measured on that one, in turn, so
-that no session is measured with what its own repository taught; in the end they are counted on all
-and printed as `core/digest/scoring.py` holds them.  `--every` takes one of so many cuts.
+were needed; of lines also by how often they occur.  The tables are counted on all folders and
+printed as `core/digest/scoring.py` holds them.  Then they are counted on all folders but one and
+measured on that one, in turn, so that no session is measured with what its own repository taught.
+`--every` takes one of so many cuts.
 """
 
 from __future__ import annotations
