@@ -222,7 +222,7 @@ def test_resume_reports_an_invalid_variable_once_in_the_same_words(home: Home, s
     line = home.run("resume", thread(1), env=env)
     as_json = home.run("resume", thread(1), "--json", env=env)
 
-    assert words.startswith("AI_MODEL_CONTEXT_WINDOW_TOKENS is no positive whole number")
+    assert words.startswith("AI_MODEL_CONTEXT_WINDOW_TOKENS is not a positive whole number")
     assert line.stdout.decode().startswith("codex resume ")
     assert line.stderr.decode().startswith(words)
     assert line.stderr.decode().count("AI_MODEL_CONTEXT_WINDOW_TOKENS") == 1

@@ -286,6 +286,6 @@ def test_packs_hold_pinned_files_and_count_the_other_pins(home: Home):
         {
             "reason": "pinned_words",
             "count": 4,
-            "message": "4 pins that are no files are left out",
+            "message": "4 pins that are not files are left out",
         }
     ]
