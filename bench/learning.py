@@ -124,7 +124,8 @@ class Counts:
             falling = _falling(shares)
             by_rest = {place: rates[place[1]] * falling[place[2]] for place in self.all}
             needed = [self._share(by_rest, 3, 1 + times) for times in range(_MOST_SEEN)]
-            seen = [some / every / (needed[0][0] / needed[0][1]) for some, every in needed]
+            once = max(needed[0][0] / needed[0][1], 1e-9)
+            seen = [some / every / once if some else 1.0 for some, every in needed]
         percents = tuple(round(100 * each) for each in falling)
         found = list[Table]()
         for is_open in (False, True):
