@@ -36,7 +36,7 @@ const pages = {
   platform: "browser",
   target: "chrome122",
   entryPoints: [
-    ...["preview.ts", "details.ts", "compaction.ts", "push.ts", "session.ts"],
+    ...["preview.ts", "compaction.ts", "push.ts", "session.ts", "sections.ts"],
     ...["pages.css", "session.css", "conversation.css"],
   ].map((name) => `extension/src/webview/${name}`),
   outdir: "dist/webview",

@@ -8,6 +8,7 @@ import { openSettings, SECTION, setContext } from "./client/settings.ts";
 import type { App, Commands } from "./common/app.ts";
 import { Documents } from "./common/documents.ts";
 import { inform, runCommand } from "./common/messages.ts";
+import { Reports } from "./common/sectionsPage.ts";
 import { compactionCommands, offerCompaction } from "./compaction/commands.ts";
 import { compactionPreviews } from "./compaction/preview.ts";
 import { ConnectionTree, connectionCommands, warnWhenLost } from "./connect/connection.ts";
@@ -16,7 +17,7 @@ import { noteCommands } from "./notes/commands.ts";
 import { packCommands } from "./packs/commands.ts";
 import { changeCommands } from "./page/changes.ts";
 import { SessionPages, sessionPageCommands } from "./page/page.ts";
-import { restoreCommands, restoreTabs } from "./restore/commands.ts";
+import { restoreCommands, restorePreviews } from "./restore/commands.ts";
 import { fileRestoreCommands } from "./restore/files.ts";
 import { followChangedFiles, oneFileCommands } from "./restore/oneFile.ts";
 import { searchCommands } from "./search/commands.ts";
@@ -51,11 +52,15 @@ export function activate(context: vscode.ExtensionContext): void {
     get pages() {
       return pages;
     },
+    get reports() {
+      return reports;
+    },
   };
+  const reports = new Reports(app, context.extensionUri);
   const pages = new SessionPages(app, context.extensionUri);
   const connections = new ConnectionTree(server);
   const search = new SearchView(server);
-  const restores = restoreTabs(app, context.extensionUri);
+  const restores = restorePreviews(app, context.extensionUri);
   const previews = compactionPreviews(app, context.extensionUri);
   const pushes = pushPreviews(app, context.extensionUri);
   const shared = new RemotePages(app, context.extensionUri);
@@ -66,8 +71,8 @@ export function activate(context: vscode.ExtensionContext): void {
     following,
     tree,
     documents,
-    restores.previews,
-    restores.reports,
+    restores,
+    reports,
     previews,
     pushes,
     shared,
@@ -155,9 +160,9 @@ function registered({ extension }: vscode.ExtensionContext, commands: Commands) 
   });
 }
 
-function serverCommands({ server, feed, tree, documents }: App, seeker: Seeker): Commands {
+function serverCommands({ server, feed, tree, documents, reports }: App, seeker: Seeker): Commands {
   return {
-    doctor: () => documents.open("doctor", null),
+    doctor: () => reports.open("doctor"),
     answerYes: (uri?: vscode.Uri) => documents.answer(uri, true),
     answerNo: (uri?: vscode.Uri) => documents.answer(uri, false),
     refresh: () => {

@@ -2,11 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { receivedNode } from "../../extension/src/checkpoint/model/rows.ts";
 import type { ConnectDoor, ConnectReport, Receipt } from "../../extension/src/client/protocol.ts";
-import {
-  type ConnectionNode,
-  changesText,
-  connectionNodes,
-} from "../../extension/src/connect/model/rows.ts";
+import { type ConnectionNode, connectionNodes } from "../../extension/src/connect/model/rows.ts";
 
 const NOW = Date.parse("2026-11-20T12:00:00.000Z");
 const FAILURE = { at: "2026-11-20T11:00:00.000Z", sessionId: "s1", code: "storage_error" };
@@ -147,29 +143,6 @@ test("problems and faults of Codex are rows of plain text", () => {
       ["Codex", "not found on the PATH"],
       ["a b c", ""],
     ],
-  );
-});
-
-test("the confirmation names each file, its backup and its changes", () => {
-  const changes = [
-    { path: "/h/config.toml", action: "edit", diff: "+[hooks]\n", backup: "/h/config.toml.bak" },
-    { path: "/h/hooks.json", action: "create", diff: "+{}\n", backup: null },
-  ];
-
-  assert.equal(
-    changesText(report({ changes })),
-    [
-      "Changed: /h/config.toml",
-      "The file as it was is kept as /h/config.toml.bak",
-      "",
-      "+[hooks]",
-      "",
-      "",
-      "New file: /h/hooks.json",
-      "",
-      "+{}",
-      "",
-    ].join("\n"),
   );
 });
 

@@ -2,40 +2,11 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { Recalled, SessionDigest } from "../../extension/src/client/protocol.ts";
-import {
-  anchorsIn,
-  digestText,
-  namesIn,
-  recalledText,
-} from "../../extension/src/compaction/model/digest.ts";
+import type { SessionDigest } from "../../extension/src/client/protocol.ts";
+import { anchorsIn, namesIn } from "../../extension/src/compaction/model/digest.ts";
 import { makeHome, Rollout, startServer } from "./server.ts";
 
 const SESSION = "01a1f865-38d8-70b2-8c7e-c01cbfd01af1";
-
-function digest(some: Partial<SessionDigest> = {}): SessionDigest {
-  const text = "[SESSION_DIGEST v1]\n\n[REQUESTS]\n- t1 #2 Fix the login\n";
-  return { text, tokens: 1204, budget: 8000, lines: [], left: {}, ...some };
-}
-
-function record(some: Partial<Recalled> = {}): Recalled {
-  const place = { ref: "#12", sessionId: SESSION, turn: 3, turnId: "t", offset: 0 };
-  return { ...place, kind: "output", text: "one\ntwo", total: 7, ...some };
-}
-
-test("a digest is shown unchanged, followed by its cost and omissions by section", () => {
-  const left = { KEY_LINES: 1340, REQUESTS: 1, EARLIER_SUMMARY: 2 };
-  assert.equal(
-    digestText(digest({ left })),
-    `${digest().text}\n──── 1,204 of at most 8,000 tokens · left out: 1 request, 2 lines of Codex's summary, 1,340 key lines\n`,
-  );
-  assert.match(digestText(digest()), /\n──── 1,204 of at most 8,000 tokens\n$/);
-});
-
-test("without a digest the document names the setting that disabled it", () => {
-  const text = digestText(digest({ text: "", tokens: 0, budget: 0 }));
-  assert.match(text, /switched off: the setting codexCheckpoints\.digestTokens is 0/);
-});
 
 test("the anchor in front of a line is a link, and nothing else is", () => {
   const text = [
@@ -57,32 +28,6 @@ test("the anchor in front of a line is a link, and nothing else is", () => {
     { line: 8, from: 2, to: 4, ref: "#4" },
   ]);
   assert.deepEqual(anchorsIn("- #1 no digest at all"), []);
-});
-
-test("a record shows its kind, and how much of it is hidden", () => {
-  assert.equal(recalledText(record(), "one\ntwo"), "──── #12 · output · turn 3\none\ntwo\n");
-  const earlier = record({ turn: null, kind: "user", total: 9 });
-  assert.equal(
-    recalledText(earlier, "𝔘ne\ntwo"),
-    "──── #12 · user\n𝔘ne\ntwo… (2 more characters)\n",
-  );
-  assert.match(recalledText(record({ total: 8 }), "one\ntwo"), /… \(1 more character\)\n$/);
-});
-
-test("an output reads as it was printed, also where older sessions pack it into JSON", () => {
-  const text = JSON.stringify({ output: "one\ntwo", metadata: { exit_code: 0 } });
-  const some = { text, total: text.length };
-  assert.equal(recalledText(record(some), text), "──── #12 · output · turn 3\none\ntwo\n");
-  // What the user pasted stays as it is.
-  assert.ok(recalledText(record({ ...some, kind: "user" }), text).includes(text));
-});
-
-test("a record cannot turn its text around or colour it", () => {
-  const text = "a\u001b[31mb\u202ec\r\n\td\ud83d";
-  assert.equal(
-    recalledText(record({ total: 11 }), text),
-    "──── #12 · output · turn 3\na [31mb c\n\td\ufffd\n",
-  );
 });
 
 test("each level adds names, and an invalid one affects no other", () => {
@@ -120,7 +65,7 @@ test("the server quotes a session with anchors that it can recall, but no ignore
   assert.match(found.text, /auth\.py:7 wrong/);
   assert.doesNotMatch(found.text, /vault/);
 
-  const anchors = anchorsIn(digestText(found));
+  const anchors = anchorsIn(found.text);
   assert.ok(anchors.length >= 3, found.text);
   const texts = await Promise.all(
     anchors.map(async ({ ref }) => {

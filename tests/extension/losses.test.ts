@@ -4,7 +4,6 @@ import type { Offer, Window } from "../../extension/src/client/protocol.ts";
 import {
   fullWords,
   Hints,
-  lossesText,
   lossWords,
   windowRow,
 } from "../../extension/src/compaction/model/texts.ts";
@@ -34,7 +33,6 @@ test("an unreadable replacement is not reported as lost", () => {
   const task = { text: "Fix the shop", ref: "u1", seq: 3, lost: null };
   const sealed = loss({ sealed: true, task, taskPresent: null });
   assert.equal(lossWords(sealed), "1 unknown");
-  assert.match(lossesText([sealed]), /\nLast request: 1 unknown\n {2}\? Fix the shop · #3\n/);
 });
 
 test("an unreadable replacement is not counted as kept either", () => {
@@ -46,49 +44,8 @@ test("an unreadable replacement is not counted as kept either", () => {
     lost: isKept ? false : null,
   }));
   const sealed = loss({ sealed: true, editedFiles: files });
-  const text = lossesText([sealed]);
 
   assert.equal(lossWords(sealed), "2 kept, 2 unknown");
-  assert.match(text, /\n2 kept, 2 unknown: the provider encrypted this part, and nobody else/);
-  assert.match(text, /\nChanged files: 1 kept, 2 unknown\n/);
-});
-
-test("the document names each thing with its record, and whether it is lost", () => {
-  const text = lossesText([loss({ number: 1 }), { ...MUCH, number: 2 }]);
-
-  assert.ok(text.indexOf("Window 2") < text.indexOf("Window 1"), "the newest comes first");
-  assert.match(text, /\nLast request: 0 of 1 lost\n {2}✓ Fix the shop · #3\n/);
-  assert.match(
-    text,
-    /\nOpen steps of the plan: 1 of 2 lost\n {2}✗ Measure it · #5\n {2}✓ Change it · #5\n/,
-  );
-  assert.match(text, /\nChanged files: 1 of 1 lost\n {2}✗ update shop\.py · #9\n/);
-  assert.match(text, /\nCommands that failed: 1 of 1 lost\n {2}✗ pytest -q · exit code 1 · #12\n/);
-  assert.match(
-    text,
-    /\nFiles read since then: 4, unchanged files read again: 3 \(12,345 bytes\)\n {2}shop\.py: 3 times/,
-  );
-});
-
-test("a single unlisted item and a single byte are in the singular", () => {
-  const text = lossesText([loss({ notListed: 1, reads: 1, rereadsUnchanged: 1, bytes: 1 })]);
-
-  assert.match(text, /\n1 more is not listed\.\n/);
-  assert.match(text, /: 1 \(1 byte\)\n/);
-});
-
-test("a session without compactions has lost nothing, and the document says so", () => {
-  assert.match(lossesText([]), /never compacted/);
-});
-
-test("text of a session in a loss stays one line", () => {
-  const task = { text: "a\u202eb\n[c](command:d)", ref: "u1", seq: 3, lost: true };
-  const text = lossesText([
-    loss({ task, openedAt: "x\u001b[2J", trigger: "\u001b[3J", strategy: "\u009b4J" }),
-  ]);
-
-  assert.ok(!["\u001b", "\u009b", "\u202e"].some((control) => text.includes(control)));
-  assert.match(text, /✗ a b \[c\]\(command:d\) · #3\n/);
 });
 
 test("a window row tells what Codex received in it", () => {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { type CheckpointNode, checkpointNodes } from "../../extension/src/checkpoint/model/rows.ts";
 import { statusOf, whyDown } from "../../extension/src/client/model/status.ts";
 import type { RecentArtifact, SessionSummary } from "../../extension/src/client/protocol.ts";
-import { artifactPath, doctorText } from "../../extension/src/common/model/documents.ts";
+import { artifactPath } from "../../extension/src/common/model/documents.ts";
 import { age, ago, cut, meter, plain, subject } from "../../extension/src/common/model/text.ts";
 import {
   byDay,
@@ -418,19 +418,6 @@ test("a file is opened at its place, and never at a place on another machine", (
     assert.equal(artifactPath("C:\\demo", uri), null, uri);
     assert.equal(artifactPath("/home/dev/demo", uri), null, uri);
   }
-});
-
-test("a doctor's report names each finding with its remedy", () => {
-  const finding = { code: "torn", severity: "info", message: "Cut\noff.", path: "/p", count: 2 };
-  const report = { codexHome: "/h", stateDir: "/s", sessions: 3 };
-  const text = doctorText({
-    ...report,
-    findings: [{ ...finding, wayOut: "Nothing to do." }],
-    skipped: { torn_tail: 2 },
-  });
-  assert.match(text, /^INFO {2}torn \(2\)\n {4}Cut off\.\n {4}\/p\n {4}→ Nothing to do\.$/m);
-  assert.match(text, /torn_tail: 2/);
-  assert.match(doctorText({ ...report, findings: [], skipped: {} }), /Nothing to report/);
 });
 
 /** One line a row: icon, label, description and what a click does, indented by depth. */

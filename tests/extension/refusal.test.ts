@@ -3,11 +3,11 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import {
+  FAILED,
   inEditor,
   REASONS,
   REFUSALS,
   REMEDIES,
-  refusalText,
   refusalWords,
 } from "../../extension/src/client/model/refusals.ts";
 
@@ -16,22 +16,21 @@ const SERVER = "server/codex_checkpoints";
 const server = readdirSync(SERVER, { recursive: true, encoding: "utf8" })
   .filter((path) => path.endsWith(".py"))
   .map((path) => text(join(SERVER, path)));
+const SAID = "This session is archived.";
 
-test("each sentence is of a code of the server", () => {
+test("each button is for a code of the server", () => {
   const [, union = ""] =
     /export type RefusalCode =\n(.*?);/s.exec(text("extension/src/client/protocol.ts")) ?? [];
   const codes = [...union.matchAll(/"(\w+)"/g)].map(([, code]) => code);
 
+  assert.ok(codes.length > 30);
   assert.deepEqual(
     Object.keys(REFUSALS).filter((code) => !codes.includes(code)),
     [],
   );
-  for (const [code, { sentence }] of Object.entries({ ...REFUSALS, ...REASONS })) {
-    assert.match(sentence, /^[A-Z].*\.$/, code);
-  }
 });
 
-test("each button is a command of the manifest, or handled by the caller", () => {
+test("each button is a command of the manifest, or done by who asked", () => {
   const manifest: { command: string }[] = JSON.parse(text("package.json")).contributes.commands;
   const known = manifest.map(({ command }) => command.replace("codexCheckpoints.", ""));
   for (const { command } of Object.values(REMEDIES)) {
@@ -39,93 +38,75 @@ test("each button is a command of the manifest, or handled by the caller", () =>
   }
 });
 
-test("no sentence and no button is about the command line", () => {
-  const words = [
-    ...Object.values({ ...REFUSALS, ...REASONS }).map(({ sentence }) => sentence),
-    ...Object.values(REMEDIES).map(({ label }) => label),
-  ];
-  for (const each of words) {
-    assert.doesNotMatch(each, /`|--\w|codex-checkpoints/);
+test("the sentence of each refusal is the server's, word for word", () => {
+  for (const [code, reasons] of [
+    ...Object.keys(REFUSALS).map((code) => [code, [""]] as const),
+    ["conflict", Object.keys(REASONS)] as const,
+    ["a_later_code", [""]] as const,
+  ]) {
+    for (const reason of reasons) {
+      assert.equal(refusalWords(code, SAID, { reason }).sentence, SAID);
+    }
   }
-  const facts = { hint: "Run `codex-checkpoints archive x`, or --force." };
-  assert.doesNotMatch(refusalText("item_too_large", facts), /`|--/);
 });
 
-test("advice that is not a command line follows a refusal without a button", () => {
+test("a sentence of the server stays one line of text", () => {
+  const { sentence } = refusalWords("conflict", "a\u202eb\n\u001b[2J", {});
+  assert.doesNotMatch(sentence, /\p{Cc}|\p{Bidi_Control}/u);
+});
+
+test("advice that is no command line follows a refusal without a button", () => {
   const hint = "Say what holds in the project.";
-  assert.match(
-    refusalText("policy_text", { hint }),
-    /instruction.* Say what holds in the project\.$/,
-  );
-  assert.doesNotMatch(refusalText("policy_text", { hint: 7 }), /7/);
-  assert.doesNotMatch(refusalText("session_live", { hint }), /Say what/);
+  const words = (code: string, advice: unknown) =>
+    refusalWords(code, SAID, { hint: advice }).sentence;
+
+  assert.equal(words("policy_text", hint), `${SAID} ${hint}`);
+  assert.equal(words("policy_text", 7), SAID);
+  assert.equal(words("session_live", hint), SAID);
+  assert.equal(words("item_too_large", "Run `codex-checkpoints archive x`, or --force."), SAID);
 });
 
-test("an unreadable file is the session's, unless a person named another", () => {
-  const file = "/home/dev/shop.pack.json";
-  assert.equal(refusalText("unreadable_source", { file }), "This file cannot be read.");
-  assert.match(refusalText("unreadable_source", {}), /file of this session/);
+test("the button fits the reason", () => {
+  const remedies = (code: string, facts: Readonly<Record<string, unknown>> = {}, force = false) =>
+    refusalWords(code, SAID, facts, force).remedies;
+
+  assert.deepEqual(remedies("unreadable_source"), ["doctor"]);
+  assert.deepEqual(remedies("unreadable_source", { file: "/home/dev/shop.pack.json" }), []);
+  assert.deepEqual(remedies("storage_error", { path: "/srv" }), ["stateFolder", "again"]);
+  assert.deepEqual(remedies("storage_error"), ["again", "log"]);
+  assert.deepEqual(remedies("codex_not_found", { codexHome: "/h" }), ["home"]);
+  assert.deepEqual(remedies("conflict", { reason: "archived" }), ["unarchive"]);
+  assert.deepEqual(remedies("conflict", { reason: "something new" }), ["again"]);
+  assert.deepEqual(remedies("blocked_by_hook", { reason: "settings" }), ["doctor"]);
+  assert.deepEqual(remedies("turn_not_complete"), ["again"]);
+  assert.deepEqual(remedies("turn_not_complete", {}, true), ["again", "force"]);
 });
 
-test("a failing file of ours is named with the reason, and another folder is offered", () => {
-  const facts = { path: "/srv/state/sessions", reason: "Read-only file system" };
-  const { sentence, remedies } = refusalWords("storage_error", facts);
-  assert.equal(sentence, "/srv/state/sessions cannot be read or written: Read-only file system.");
-  assert.deepEqual(remedies, ["stateFolder", "again"]);
-  assert.deepEqual(refusalWords("storage_error", {}).remedies, ["again", "log"]);
-});
-
-test("an archived session is unarchived by a button, and an unknown conflict retried", () => {
-  assert.deepEqual(refusalWords("conflict", { reason: "archived" }), {
-    sentence: "This session is archived.",
-    remedies: ["unarchive"],
-  });
-  assert.deepEqual(refusalWords("conflict", { reason: "something new" }).remedies, ["again"]);
-  assert.match(
-    refusalText("blocked_by_hook", { reason: "settings" }),
-    /config\.toml cannot be read/,
-  );
-  assert.match(refusalText("blocked_by_hook", { reason: "no" }), /A hook of yours/);
-});
-
-test("a remote's refusal is the server's sentence, with its advice and a retry", () => {
+test("a remote's refusal has its advice and another try, or a place to choose", () => {
   const facts = { place: "/mnt/sync", hint: "Check that the disk is mounted." };
-  assert.deepEqual(
-    refusalWords("remote_unreachable", facts, false, "There is no remote in /mnt."),
-    {
-      sentence: "There is no remote in /mnt. Check that the disk is mounted.",
-      remedies: ["again"],
-    },
-  );
-  assert.deepEqual(refusalWords("remote_unreachable", { hint: "Run `x`." }, false, "None."), {
-    sentence: "No remote is set on this machine.",
+  assert.deepEqual(refusalWords("remote_unreachable", "There is no remote in /mnt.", facts), {
+    sentence: "There is no remote in /mnt. Check that the disk is mounted.",
+    remedies: ["again"],
+  });
+  assert.deepEqual(refusalWords("remote_unreachable", SAID, { hint: "Run `x`." }), {
+    sentence: SAID,
     remedies: ["setRemote"],
   });
 });
 
 test("a session with many secrets is redacted only by a page that asks, one with a key never", () => {
   const facts = { kinds: { github: 25, url_password: 1 } };
-  assert.deepEqual(refusalWords("secret_text", facts, true), {
-    sentence:
-      "This session holds too many secrets to push it as it is (github: 25, url password: 1). " +
-      "You can have all of them redacted.",
-    remedies: ["redacted"],
-  });
-  assert.deepEqual(refusalWords("secret_text", facts).remedies, []);
+  assert.deepEqual(refusalWords("secret_text", SAID, facts, true).remedies, ["redacted"]);
+  assert.deepEqual(refusalWords("secret_text", SAID, facts).remedies, []);
   const hint = "A session with a private key is never pushed.";
-  assert.deepEqual(refusalWords("secret_text", { kinds: { private_key: 1 }, hint }, true), {
-    sentence: `This session holds a private key. ${hint}`,
+  assert.deepEqual(refusalWords("secret_text", SAID, { kinds: { private_key: 1 }, hint }, true), {
+    sentence: `${SAID} ${hint}`,
     remedies: [],
   });
 });
 
-test("continuing anyway is offered only where it is possible", () => {
-  assert.deepEqual(refusalWords("turn_not_complete", {}).remedies, ["again"]);
-  assert.deepEqual(refusalWords("turn_not_complete", {}, true).remedies, ["again", "force"]);
-});
-
-test("an unknown code says that the request failed, and where to look", () => {
-  assert.deepEqual(refusalWords("brand_new", {}).remedies, ["log"]);
+test("a failure that is no refusal says where to look", () => {
+  assert.deepEqual(FAILED.remedies, ["log"]);
 });
 
 test("advice of the server names our commands by their titles", () => {

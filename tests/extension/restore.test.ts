@@ -2,11 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import type {
-  PackLine,
-  RestoreDetails,
-  RestoreEntry,
-} from "../../extension/src/client/protocol.ts";
+import type { PackLine, RestoreEntry } from "../../extension/src/client/protocol.ts";
 import { fromPage } from "../../extension/src/common/model/pages.ts";
 import { localTime, utcTime } from "../../extension/src/common/model/text.ts";
 import {
@@ -25,7 +21,6 @@ import {
   sizeText,
   sliderText,
 } from "../../extension/src/restore/model/preview.ts";
-import { detailSections, type Section } from "../../extension/src/restore/model/report.ts";
 
 const HOSTILE = "\u001b[31m<script>x</script>\u202e [a](command:b) $(trash)\n";
 
@@ -176,193 +171,6 @@ test("a moment is shown in the zone of the reader, and sent in UTC", () => {
   assert.match(localTime(stamp, "en", "Asia/Tokyo"), /^Nov 22, 2026, 7:56:32\sAM$/);
   assert.equal(utcTime(stamp), "2026-11-21 22:56:32 UTC");
   assert.equal(localTime("soon", "en"), "soon");
-});
-
-function details(some: Partial<RestoreDetails> = {}): RestoreDetails {
-  return {
-    operationId: "o1",
-    sessionId: "branch-2",
-    sourceSessionId: "branch-1",
-    checkpointId: "c2",
-    sourceTurn: { sessionId: "branch-1", turnId: "t2" },
-    label: "before the tests",
-    markedAt: "2026-11-21T22:00:00.000Z",
-    mode: "hard",
-    restoredAt: "2026-11-21T22:56:32.790Z",
-    contextReset: true,
-    reason: "requested by the user",
-    semantics: 1,
-    chain: [
-      {
-        sessionId: "branch-1",
-        sourceTurn: { sessionId: "the-first", turnId: "t1" },
-        checkpointId: "c1",
-      },
-    ],
-    modes: [{ seq: 1, mode: "default", turnId: "t1" }],
-    references: {
-      files: [
-        {
-          uri: "a.py",
-          hash: `sha256:${"a".repeat(64)}`,
-          size: 3,
-          touched: true,
-          sentToModel: false,
-        },
-      ],
-      chunks: [{ chunkId: "a.py#L1-L2", uri: "a.py", start: 1, end: 2, hash: null }],
-      system: [{ kind: "patch", id: "call_1", hash: null }],
-    },
-    pinned: [{ uri: "b.py", start: null, end: null, hash: null }],
-    included: [{ part: "notes", id: "task" }],
-    deferred: [
-      { part: "files", id: "a.py", reason: "budget" },
-      { part: "pinned", id: "b.py", reason: "bound" },
-      { part: "notes", id: "step:s1", reason: "filtered" },
-      { part: "pinned", id: "c.py", reason: "missing" },
-    ],
-    warnings: [{ code: "drift", count: 1, message: "1 file changed", files: ["a.py"] }],
-    tokensBefore: 190_000,
-    tokensAfter: 700,
-    contextWindow: 258_400,
-    caps: { maxFactsValid: 32 },
-    windows: { source: "w0", first: "w1", current: "w2" },
-    drift: [JSON.parse('{"uri":"a.py","then":"sha256:1","now":"sha256:2"}')],
-    missing: [],
-    fallbacks: [],
-    state: {
-      task: { text: "Fix it" },
-      plan: { steps: [{ id: "s1", text: "Read" }], done: { s1: true } },
-      decisions: [{ decisionId: "d1", decision: "Use it" }],
-      facts: { port: { value: "8080" } },
-    },
-    pack: "[SESSION_RESTORE v1]\n",
-    packTokens: 99,
-    budget: 120,
-    headline: "",
-    carried: "",
-    resume: "codex resume branch-2",
-    branchTitle: "The branch",
-    branchAvailable: true,
-    sourceTitle: null,
-    sourceAvailable: false,
-    sourceUnchanged: null,
-    ...some,
-  };
-}
-
-function sections(some: Partial<RestoreDetails> = {}, state: unknown = null): Map<string, Section> {
-  const told = { kind: "details", details: details(some), lineage: [], state };
-  const all = detailSections({ ...told, kind: "details" });
-  return new Map(all.map((each) => [each.id, each]));
-}
-
-/** Everything that a section shows, as words. */
-function words(section: Section | undefined): string {
-  return JSON.stringify(section?.body);
-}
-
-test("the details name each fallback in its own words", () => {
-  const kinds = [
-    ...["weak_hash", "file_only_store", "copied_legacy", "copied_compressed"],
-    ...["copied_windows", "copied_in_base", "copied_damaged", "earlier_unknown"],
-    "of_a_later_version",
-  ];
-  const fallbacks = kinds.map((fallback) => JSON.parse(JSON.stringify({ fallback, uri: null })));
-
-  const body = sections({ fallbacks }).get("fallbacks")?.body;
-
-  const said = body?.kind === "table" ? body.rows.map(([what]) => what) : [];
-  assert.equal(new Set(said).size, kinds.length);
-  assert.equal(said.at(-1), "of_a_later_version");
-});
-
-test("a step in the details is shown by its text, an unknown one by its id", () => {
-  const item = (state: RestoreDetails["state"]) =>
-    words(sections({ state }).get("unquoted")).includes("Step s1");
-
-  assert.equal(item({ plan: { steps: [{ id: "s1", text: "Read" }] } }), false);
-  assert.equal(item(null), true);
-  assert.ok(words(sections().get("unquoted")).includes('"Read"'));
-});
-
-test("the details have every part, each with its own content", () => {
-  const found = sections();
-  for (const [id, ...shown] of [
-    ["origin", "The branch", "branch-1", "requested by the user"],
-    ["ids", "c2", "t2", "o1", "w0", "w1", "w2"],
-    ["lineage", "branch-2", "branch-1", "restored", "the-first", "the original session"],
-    ["carried", "1 in the pack, 0 left out", "0 in the pack, 1 left out"],
-    ["reset", "The original session keeps its own."],
-    ["pack", "SESSION_RESTORE"],
-    ["included", "task"],
-    ["deferred", "no tokens left"],
-    ["shortened", "shortened: longer than it may be"],
-    ["unquoted", "done, superseded by another, or never quoted", "not there"],
-    ["state", "Fix it"],
-    ["plan", "done", "Read"],
-    ["decisions", "d1", "Use it"],
-    ["facts", "port", "8080"],
-    ["modes", "default"],
-    ["files", "a.py", "yes", "no"],
-    ["chunks", "1 to 2"],
-    ["system", "patch", "call_1"],
-    ["pinned", "b.py", "all"],
-    ["drift", "a.py"],
-    ["caps", "maxFactsValid", "32"],
-  ] as const) {
-    for (const word of shown) {
-      assert.ok(words(found.get(id)).includes(word), `${id}: ${word}`);
-    }
-  }
-  assert.equal(found.has("missing"), false, "what there is none of is not there");
-});
-
-test("an ancestor not made by a restore is shown with its origin", () => {
-  const above = {
-    sessionId: "branch-1",
-    sourceTurn: { sessionId: "the-first", turnId: null },
-    checkpointId: null,
-    kind: "compaction",
-  };
-  const found = sections({ chain: [above] });
-  assert.match(words(found.get("lineage")), /branch-1.*compacted.*the-first/);
-  assert.doesNotMatch(words(found.get("lineage")), /"c2"|"t2"/, "ids stand below");
-  assert.match(words(found.get("ids")), /branch-1.*the-first/);
-});
-
-test("a missing session is named without a link", () => {
-  const origin = words(sections().get("origin"));
-  assert.match(origin, /"id":"branch-1","name":"branch-1","there":false/);
-  assert.match(origin, /"id":"branch-2","name":"The branch","there":true/);
-});
-
-test("a soft restore claims no reset and has no pack", () => {
-  const soft = {
-    mode: "soft",
-    contextReset: false,
-    pack: null,
-    budget: null,
-    state: null,
-  } as const;
-  const found = sections(soft, { task: { text: "As it was" } });
-  assert.match(words(found.get("reset")), /Nothing\. The context was kept\./);
-  assert.equal(found.has("pack"), false);
-  assert.match(words(found.get("state")), /As it was/);
-});
-
-test("the pack of a missing branch is mentioned, not shown", () => {
-  assert.match(words(sections({ pack: null }).get("pack")), /which is gone or has changed/);
-});
-
-test("a damaged record is shown as far as it is valid", () => {
-  const broken = {
-    chain: [{}],
-    references: { files: [1, null, {}], chunks: "no" },
-    windows: {},
-    state: { plan: 3, facts: [], decisions: {} },
-  } as unknown as Partial<RestoreDetails>;
-  assert.ok(sections(broken).size > 5);
 });
 
 test("restores are chosen from a list, the newest first, gone ends named", () => {

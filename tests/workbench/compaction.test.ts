@@ -142,10 +142,11 @@ test("a session is compacted after a look at Codex's next request", async (t) =>
   await step(t, "the anchor of a line opens its record beside it", async () => {
     const line = front.locator("#digest li").filter({ hasText: "They are read once" });
     await line.getByRole("button", { name: /^Record t42 #\d+$/ }).click();
-    const record = workbench.editor("codex-checkpoints://recalled");
-    await record.getByText(/^────\s#\d+\s·\sassistant\s·\sturn\s42$/).waitFor();
-    await record.getByText("They are read once now.").waitFor();
-    await outcome.waitFor();
+    const record = page.frameLocator("iframe.webview.ready:visible >> nth=1");
+    const shown = record.frameLocator("#active-frame");
+    await shown.getByRole("heading", { name: /^Record #\d+$/ }).waitFor();
+    await shown.getByRole("button", { name: "turn 42" }).waitFor();
+    await shown.getByText("They are read once now.").waitFor();
     await workbench.screenshot("compaction preview with a record");
     await workbench.command("View: Close Editor");
   });
@@ -235,11 +236,11 @@ test("a session is compacted after a look at Codex's next request", async (t) =>
     "the report tells what was kept and what was left out, and Undo stays",
     async () => {
       await notice.getByRole("button", { name: "Open Report" }).click();
-      const report = workbench.editor("codex-checkpoints://text");
-      await report.getByText("Kept (42)").waitFor();
+      await front.getByRole("heading", { name: "Compaction Report" }).waitFor();
+      await front.getByRole("heading", { name: "What the model still has" }).waitFor();
+      await isForEverybody(workbench, "compaction report");
       await notice.getByRole("button", { name: "Undo" }).waitFor();
       assert.equal(await notice.getByRole("button", { name: "Open Report" }).count(), 0);
-      await workbench.screenshot("compaction report");
     },
   );
 
@@ -277,9 +278,9 @@ test("a session is compacted after a look at Codex's next request", async (t) =>
 
   await step(t, "a window tells what its compaction lost", async () => {
     await workbench.button(row(/, Window 1$/), "Lost in Compaction");
-    const losses = workbench.editor("codex-checkpoints://losses");
-    await losses.getByText("Last request: 0 of 1 lost").waitFor();
-    await losses.getByText("Open steps of the plan: 0 of 2 lost").waitFor();
+    await front.getByRole("heading", { name: "Lost in Compaction" }).waitFor();
+    await front.getByText(/^0 of \d+ lost\.$/).waitFor();
+    assert.equal(await front.getByRole("cell", { name: "Open step" }).count(), 2);
     await workbench.screenshot("losses");
   });
 

@@ -6,6 +6,7 @@ import { delimiter, join } from "node:path";
 import { test } from "node:test";
 import { Child } from "./children.ts";
 import { Lab } from "./lab.ts";
+import { inFront } from "./pages.ts";
 import { shows, step, Workbench } from "./workbench.ts";
 
 const CODEX = join(import.meta.dirname, "..", "codex", "node_modules", ".bin");
@@ -29,8 +30,8 @@ test("codex is connected after a look at every line, and disconnected without a 
   });
   const { page, connection } = workbench;
   const row = (name: string | RegExp) => connection.getByRole("treeitem", { name });
-  const shown = workbench.editor("codex-checkpoints://text");
-  const lens = (name: string) => shown.locator(".codelens-decoration a", { hasText: name });
+  const shown = inFront(page);
+  const button = (name: string) => shown.getByRole("button", { name, exact: true });
   const notice = page
     .locator(".notification-list-item")
     .filter({ hasText: "Codex looks for Codex Checkpoints where it no longer is" });
@@ -48,14 +49,14 @@ test("codex is connected after a look at every line, and disconnected without a 
     await shown.getByText("Connect Codex?").waitFor();
     await shown.getByText("mcp_servers").first().waitFor();
     await workbench.screenshot("connect asks");
-    await lens("Cancel").click();
-    await lens("Connect").waitFor({ state: "detached" });
+    await button("Cancel").click();
+    await page.locator("iframe.webview.ready:visible").waitFor({ state: "detached" });
     assert.equal(readFileSync(config, "utf8"), CONFIG);
   });
 
   await step(t, "agreeing writes it, and Codex says that it waits for trust", async () => {
     await workbench.command("Codex Checkpoints: Connect Codex…");
-    await lens("Connect").click();
+    await button("Connect").click();
     await shows(row(/^Hooks, waiting for you to trust it/), CODEX_MS);
     await shows(row(/^Memory Tools, connected/));
     const written = readFileSync(config, "utf8");
@@ -82,7 +83,7 @@ test("codex is connected after a look at every line, and disconnected without a 
   await step(t, "disconnecting gives the file back as it was", async () => {
     await page.keyboard.press("Escape");
     await workbench.command("Codex Checkpoints: Disconnect Codex…");
-    await lens("Disconnect").click();
+    await button("Disconnect").click();
     await shows(row(/^Hooks, not connected/), CODEX_MS);
     assert.equal(readFileSync(config, "utf8"), CONFIG);
   });
@@ -114,8 +115,8 @@ test("codex is connected after a look at every line, and disconnected without a 
 
   await step(t, "connecting again puts it right", async () => {
     await notice.getByRole("button", { name: "Connect Again…" }).click();
-    await lens("Connect").click();
-    await lens("Connect").waitFor({ state: "detached" });
+    await button("Connect").click();
+    await page.locator("iframe.webview.ready:visible").waitFor({ state: "detached" });
     await shows(page.getByText("Codex calls a hook only when you trust it."), CODEX_MS);
     assert.doesNotMatch(readFileSync(config, "utf8"), /gone/);
   });

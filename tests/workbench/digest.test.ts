@@ -35,53 +35,58 @@ test("a digest opens from its session, and its anchors lead to records", async (
   const workbench = await Workbench.open(t, lab, { size: { width: 1500, height: 900 } });
   const { page } = workbench;
   const row = workbench.sessions.getByRole("treeitem", { name: /^Make the price list faster/ });
-  const digest = workbench.editor("codex-checkpoints://digest");
-  const record = workbench.editor("codex-checkpoints://recalled");
+  const front = inFront(page);
   await workbench.showCheckpoints();
 
   await step(t, "it opens from the menu, with its cost", async () => {
     await workbench.menu(row, "Open Digest");
-    await digest.getByText("[SESSION_DIGEST v1]").waitFor();
-    await digest.getByText("[OUTCOMES]").waitFor();
-    await digest.getByText(/^────\s\d+\sof\sat\smost\s8,000\stokens$/).waitFor();
-    await digest.locator(".detected-link").first().waitFor();
+    await front.getByRole("heading", { name: "Answers" }).waitFor();
+    await front.getByText(/^\d+ of at most 8,000 tokens$/).waitFor();
     await inEachTheme(workbench, (colours) => workbench.screenshot(`digest in ${colours}`));
   });
 
-  await step(t, "only anchors are links, whatever a session says", async () => {
-    const links = await digest.locator(".detected-link").allTextContents();
+  await step(t, "only anchors and turns are links, whatever a session says", async () => {
+    const links = await front.locator("table button").allTextContents();
     assert.ok(links.length >= 5, `${links}`);
     assert.deepEqual(
-      links.filter((text) => !/^#\d+$/.test(text)),
+      links.filter((text) => !/^#?\d+$/.test(text)),
       [],
     );
+    assert.equal(await front.locator("a").count(), 0);
   });
 
   await step(t, "an anchor opens the whole record", async () => {
-    const line = digest.locator(".view-line").filter({ hasText: "The list is read twice" });
-    await workbench.follow(
-      line.first(),
-      record.getByText(/^────\s#\d+\s·\sassistant\s·\sturn\s1$/),
-    );
-    await record.getByText("is called by show() and by total().").waitFor();
+    const line = front.getByRole("row").filter({ hasText: "The list is read twice" });
+    await line
+      .first()
+      .getByRole("button", { name: /^#\d+$/ })
+      .click();
+    await front.getByText(/^Answer, \d+ characters$/).waitFor();
+    await front.getByRole("button", { name: "turn 1" }).waitFor();
+    await front.getByText("is called by show() and by total().").waitFor();
     await workbench.screenshot("record of a digest");
   });
 
-  await step(t, "a long record is read in pieces, to its end or to a stated number", async () => {
+  await step(t, "a long record is read in pieces, to its end", async () => {
     await workbench.command("Codex Checkpoints: Open Digest");
-    const line = digest.locator(".view-line").filter({ hasText: "took 412 ms" });
-    await workbench.follow(line.first(), record.getByText(/^────\s#\d+\s·\soutput\s·\sturn\s2$/));
-    await page.keyboard.press("Control+End");
-    // A line number of the end: 700 lines below the title.
-    await record.locator(".line-numbers").getByText("700", { exact: true }).waitFor();
+    const line = front.getByRole("row").filter({ hasText: "took 412 ms" });
+    await line
+      .first()
+      .getByRole("button", { name: /^#\d+$/ })
+      .click();
+    await front.getByText(/^Output, [\d,]+ characters$/).waitFor();
+    assert.equal(
+      await front.locator(".text > div").filter({ hasText: "took 412 ms" }).count(),
+      700,
+    );
   });
 
   await step(t, "the diff of a compaction has its anchors as links", async () => {
     await workbench.menu(row, "Compact Session…");
-    await inFront(page).getByRole("button", { name: "Show as Diff" }).click();
+    await front.getByRole("button", { name: "Show as Diff" }).click();
     const replacement = workbench.editor("codex-checkpoints://then");
     const line = replacement.locator(".view-line").filter({ hasText: /t1\s#\d+\sMake/ });
-    await workbench.follow(line.first(), record.getByText(/^────\s#\d+\s·\suser\s·\sturn\s1$/));
-    await record.getByText("Make the price list faster").waitFor();
+    const record = workbench.editor("codex-checkpoints://recalled");
+    await workbench.follow(line.first(), record.getByText(/^Request,\s\d+\scharacters$/));
   });
 });

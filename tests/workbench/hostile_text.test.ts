@@ -102,9 +102,12 @@ test("markup, escapes, links and icons of a session are shown literally", async 
 
   await step(t, "in the documents and on their tabs", async () => {
     await workbench.command("Codex Checkpoints: Show Checkpoint as Text");
-    const view = workbench.editor("codex-checkpoints://view");
-    await view.getByText("[RECENT_ARTIFACTS]").waitFor();
-    await isInert(view);
+    const view = inFront(page);
+    await view.getByRole("heading", { name: "Recent files and commands" }).waitFor();
+    await isInertPage(view);
+    await workbench.command("Codex Checkpoints: Open Digest");
+    await view.getByRole("heading", { name: "Digest", level: 1 }).waitFor();
+    await isInertPage(view);
     await workbench.command("Codex Checkpoints: Show Checkpoint as JSON");
     const json = workbench.editor("codex-checkpoints://json");
     await json.getByText('"schemaVersion"').waitFor();

@@ -76,9 +76,13 @@ export class Lab {
 
   /** Run our own command line in it; what it answers. */
   run(...args: readonly string[]) {
+    return JSON.parse(this.print(...args, "--json"));
+  }
+
+  /** Run our own command line in it; what it prints for a person. */
+  print(...args: readonly string[]): string {
     const { PYTHONPATH: _, ...env } = this.environment();
-    const options = { env, cwd: this.project, encoding: "utf8" } as const;
-    return JSON.parse(execFileSync(CLI, [...args, "--json"], options));
+    return execFileSync(CLI, args, { env, cwd: this.project, encoding: "utf8" });
   }
 
   /** The process of the extension's server, once there is one and no more; or none. */

@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 import type { Locator } from "playwright-core";
 import { Lab } from "./lab.ts";
-import { inEachTheme } from "./pages.ts";
+import { inEachTheme, inFront } from "./pages.ts";
 import { writeSession } from "./rollouts.ts";
 import { shows, step, Workbench } from "./workbench.ts";
 
@@ -110,9 +110,8 @@ test("notes are added, become suspect with their files, are verified again and r
   await step(t, "evidence opens as the record it is", async () => {
     await row("Read it from the environment").locator(".monaco-tl-twistie").click();
     await row("from your message").click();
-    await workbench
-      .editor("codex-checkpoints://recalled")
-      .getByText(/^────\s.*user/)
+    await inFront(page)
+      .getByText(/^Request, \d+ characters$/)
       .waitFor();
   });
 

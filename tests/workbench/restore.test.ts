@@ -86,7 +86,7 @@ test("a marker is restored in both modes, inspected, and continued in a terminal
 
   await step(t, "what was chosen is there again after another tab was in front", async () => {
     await workbench.command("Codex Checkpoints: Show Checkpoint as Text");
-    await workbench.editor("codex-checkpoints://view").waitFor();
+    await heading("Checkpoint").waitFor();
     await page.getByRole("tab", { name: `Restore “${LABEL}”` }).click();
     await front.getByText("- reason: the context is full").waitFor();
     assert.equal(await front.getByLabel("Reason").inputValue(), "the context is full");
@@ -104,7 +104,7 @@ test("a marker is restored in both modes, inspected, and continued in a terminal
   await step(t, "the details tell everything about it", async () => {
     await notice.getByRole("button", { name: "Details" }).click();
     await heading(`Restored “${LABEL}”`).waitFor();
-    for (const name of [/^Context$/, "Lineage", "Carried over", "What was reset", /^State pack/]) {
+    for (const name of ["Where it came from", /^Lineage/, "Carried over", /^State pack/]) {
       await heading(name).waitFor();
     }
     await workbench.screenshot("restore details");
@@ -136,12 +136,12 @@ test("a marker is restored in both modes, inspected, and continued in a terminal
     "what was opened stays so behind another tab; a reload keeps the page",
     async () => {
       await workbench.command("Codex Checkpoints: Show Checkpoint as Text");
-      await workbench.editor("codex-checkpoints://view").waitFor();
+      await heading("Checkpoint").waitFor();
       await page.getByRole("tab", { name: `Restored “${LABEL}”` }).click();
       await front.locator(".text").getByText("[SESSION_RESTORE v1]").waitFor();
       await workbench.reload(`Restored “${LABEL}”`);
       await heading(`Restored “${LABEL}”`).waitFor();
-      await heading("What was reset").waitFor();
+      await heading("Where it came from").waitFor();
     },
   );
 

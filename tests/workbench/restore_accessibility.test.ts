@@ -131,12 +131,13 @@ test("the pages of a restore are accessible to everybody", async (t) => {
   await step(t, "Tab leads through the details, and is seen", async () => {
     await inEachTheme(workbench, async (colours) => {
       await front.getByRole("button", { name: "Resume in Terminal" }).focus();
-      const stopped = await tabThrough(page, 7);
+      const stopped = await tabThrough(page, 8);
       assert.deepEqual(
         stopped.map(({ name }) => name),
         [
           "Resume in Terminal",
           "Restore Again…",
+          "Copy as Text",
           "Where it came from",
           "Make the shop faster",
           "before the cache: Make the shop faster",

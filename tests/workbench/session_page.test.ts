@@ -168,14 +168,14 @@ test("a session page shows the whole session and opens each of its turns", async
     await page.keyboard.press("End");
   });
 
-  await step(t, "a compaction says what it lost, in its turn and in a document", async () => {
+  await step(t, "a compaction says what it lost, in its turn and on a page", async () => {
     await chooseTurn(COMPACTED);
     const compacted = read(COMPACTED);
     await compacted.getByText(/^Compacted: a new context window begins · \d+ lost/).waitFor();
     await compacted.getByText("Open steps of the plan: Measure it").waitFor();
     await isForEverybody(workbench, "what a compaction lost");
     await front.getByRole("button", { name: "What Was Lost" }).first().click();
-    await workbench.editor("codex-checkpoints://losses").getByText("Window").first().waitFor();
+    await front.getByRole("heading", { name: "Lost in Compaction" }).waitFor();
     await workbench.closeTab();
   });
 

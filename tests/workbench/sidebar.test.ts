@@ -5,7 +5,7 @@ import { rmSync } from "node:fs";
 import { test } from "node:test";
 import type { Locator } from "playwright-core";
 import { Lab } from "./lab.ts";
-import { inEachTheme } from "./pages.ts";
+import { inEachTheme, inFront } from "./pages.ts";
 import { fileOf, writeSession } from "./rollouts.ts";
 import { becomes } from "./waiting.ts";
 import { shows, step, Workbench } from "./workbench.ts";
@@ -112,11 +112,15 @@ test("rows show age and meter; sessions are renamed and archived, and each actio
     },
   );
 
-  await step(t, "it can be read in every kind of theme, and so can the view text", async () => {
-    await workbench.command("Codex Checkpoints: Show Checkpoint as Text");
-    await workbench.editor("codex-checkpoints://view").getByText("SESSION_CHECKPOINT").waitFor();
-    await inEachTheme(workbench, (colours) => workbench.screenshot(colours));
-  });
+  await step(
+    t,
+    "it can be read in every kind of theme, and so can the page of the checkpoint",
+    async () => {
+      await workbench.command("Codex Checkpoints: Show Checkpoint as Text");
+      await inFront(page).getByRole("heading", { name: "Checkpoint" }).waitFor();
+      await inEachTheme(workbench, (colours) => workbench.screenshot(colours));
+    },
+  );
 
   await step(t, "what is archived comes back by a click", async () => {
     await workbench.menu(row(/^Tidy the docs/), "Archive Session");

@@ -138,7 +138,7 @@ function menuOf(node: CheckpointNode): string {
 }
 
 export function checkpointCommands(app: App): Commands {
-  const { following, documents } = app;
+  const { following, reports } = app;
   const folder = () => following.current?.cwd ?? null;
   // A user's own key binding calls these without a row.
   const onRow = (act: (action: Action) => unknown) => (row?: CheckpointNode) =>
@@ -157,12 +157,12 @@ export function checkpointCommands(app: App): Commands {
     }),
     showRecord: onRow((action) =>
       action.kind === "record" && following.current !== null
-        ? documents.openRecord(following.current, action.ref)
+        ? reports.openRecord(following.current.sessionId, action.ref)
         : undefined,
     ),
     showCommand: onRow((action) =>
       action.kind === "run" && following.current !== null
-        ? documents.openRecord(following.current, `#${action.seq}`)
+        ? reports.openRecord(following.current.sessionId, `#${action.seq}`)
         : undefined,
     ),
     copyText: onRow(async (action) => {

@@ -1990,7 +1990,8 @@ export interface PageTable {
  * A part of a page below a heading: sentences, then rows, a table and a text, as there are.
  *
  * `id` is unique on its page.  `count` stands beside the title; `state` is the one of a part.
- * `isOpen`: the section begins unfolded.  `textForm` is `text` or `diff`.
+ * `isOpen`: the section begins unfolded.  `textForm` is `text`, `prose`
+ * or `diff`; the first and the last are in the font of code.
  */
 export interface PageSection {
   readonly id: string;
@@ -2006,7 +2007,7 @@ export interface PageSection {
 }
 
 /**
- * A page: its title, the lines below it, its sections, and all of it as text.
+ * A page: its title, the lines below it, its sections, its commands, and all of it as text.
  *
  * The sections hold every sentence; a client draws them as they are.  `text` is the output of the
  * command line, for the clipboard.  `sessionIds` are the sessions whose changes change the page.
@@ -2015,6 +2016,7 @@ export interface ShownPage {
   readonly title: string;
   readonly about: readonly PageLine[];
   readonly sections: readonly PageSection[];
+  readonly actions: readonly PageLink[];
   readonly text: string;
   readonly sessionIds: readonly string[];
 }

@@ -5,7 +5,13 @@ import { LSPErrorCodes, ResponseError, WorkDoneProgress } from "vscode-languagec
 import { inform, runCommand, warn } from "../common/messages.ts";
 import { harmless } from "../common/model/text.ts";
 import type { Answer, Asked, Method, Server } from "./client.ts";
-import { REMEDIES, type RefusalWords, type Remedy, refusalWords } from "./model/refusals.ts";
+import {
+  FAILED,
+  REMEDIES,
+  type RefusalWords,
+  type Remedy,
+  refusalWords,
+} from "./model/refusals.ts";
 
 /** Run a command and show a refusal as one notification, with the buttons that mend it. */
 export async function attempt(work: () => Promise<void>): Promise<void> {
@@ -47,9 +53,13 @@ function factsOf(error: unknown): Readonly<Record<string, unknown>> {
 
 /** The sentence and the buttons for an error. */
 export function errorWords(error: unknown, canForce = false): RefusalWords {
-  return error instanceof ResponseError
-    ? refusalWords(codeOf(error), factsOf(error), canForce, error.message)
-    : { sentence: error instanceof Error ? error.message : String(error), remedies: [] };
+  if (error instanceof ResponseError) {
+    const code = codeOf(error);
+    return code === "" || code === "internal"
+      ? FAILED
+      : refusalWords(code, error.message, factsOf(error), canForce);
+  }
+  return { sentence: error instanceof Error ? error.message : String(error), remedies: [] };
 }
 
 export function errorText(error: unknown): string {

@@ -8,6 +8,7 @@ import type { ChangeFeed, Following } from "../sessions/sessionInView.ts";
 import type { SessionNode, SessionTree } from "../sessions/tree.ts";
 import type { Documents } from "./documents.ts";
 import { inform } from "./messages.ts";
+import type { PageIds } from "./model/sections.ts";
 
 export interface App {
   readonly server: Server;
@@ -17,6 +18,12 @@ export interface App {
   /** The tree of the checkpoint, which can show one of its rows. */
   readonly checkpoint: { show(id: string): void };
   readonly documents: Documents;
+  /** The pages that the server describes. */
+  readonly reports: {
+    open(kind: string, some?: Partial<PageIds>, column?: number): unknown;
+    openRecord(sessionId: string, name: string, column?: number): void;
+    ask(kind: string): Promise<boolean>;
+  };
   /** The session pages: one comes to the front, or takes the place of another's. */
   readonly pages: {
     show(session: SessionSummary): { sendBehind(place: PagePlace): void };

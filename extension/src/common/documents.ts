@@ -5,22 +5,14 @@ import type { Server } from "../client/client.ts";
 import type { FileChange, SessionSummary } from "../client/protocol.ts";
 import { errorText } from "../client/requests.ts";
 import { setContext } from "../client/settings.ts";
-import { anchorsIn, digestText, recalledText } from "../compaction/model/digest.ts";
-import { lossesText } from "../compaction/model/texts.ts";
+import { anchorsIn } from "../compaction/model/digest.ts";
 import { comparisonTitle, inOrder, type Place } from "../markers/model/texts.ts";
 import { sidesOf } from "../page/model/changes.ts";
 import { isPath } from "../sessions/model/rows.ts";
 import type { ChangeFeed, Changes } from "../sessions/sessionInView.ts";
 import { changesOf } from "./files.ts";
-import {
-  doctorText,
-  historyText,
-  KeptTexts,
-  type ShownFile,
-  shownFileText,
-} from "./model/documents.ts";
+import { historyText, KeptTexts, type ShownFile, shownFileText } from "./model/documents.ts";
 import { dotted, fileName, harmless, plain, subject } from "./model/text.ts";
-import { readRecord } from "./records.ts";
 
 /** An address names the document in its authority and the session in its query. */
 const SCHEME = "codex-checkpoints";
@@ -34,15 +26,13 @@ const VIEW_LANGUAGE = "codex-checkpoint-view";
 /** The sides of changed files; the fragment names the file and the turns. */
 const CHANGED = "changed";
 
-export type Document = "view" | "json" | "losses" | "doctor" | "digest";
-
-const WRAPPED = new Set(["view", "losses", "text", "digest", "recalled"]);
+const WRAPPED = new Set(["view", "text", "recalled"]);
 
 /** These documents do not change by themselves once they are open. */
-const FIXED = new Set(["recalled", "text", "part", CHANGED, "now", "then", "digest"]);
+const FIXED = new Set(["text", "part", CHANGED, "now", "then", "recalled"]);
 
-/** The documents whose anchors are links. */
-const QUOTING = new Set(["digest", "then"]);
+/** The document whose anchors are links. */
+const QUOTING = "then";
 
 export class Documents
   implements
@@ -83,39 +73,19 @@ export class Documents
     ];
   }
 
-  /** Open a document; if one of this session is open under an older name, show that. */
-  async open(document: Document, session: SessionSummary | null): Promise<void> {
-    const query = session?.sessionId ?? "";
+  /** Open a checkpoint as JSON, now or at a place; if it is open under an older name, show that. */
+  async openJson(session: SessionSummary, place: Place | null = null): Promise<void> {
+    if (place !== null) {
+      await show(stateAddress("json", session, place));
+      return;
+    }
+    const query = session.sessionId;
     const there = vscode.workspace.textDocuments.find(
       ({ uri, isClosed }) =>
-        uri.scheme === SCHEME && uri.authority === document && uri.query === query && !isClosed,
+        uri.scheme === SCHEME && uri.authority === "json" && uri.query === query && !isClosed,
     );
-    const name = session === null ? "" : fileName(subject(session));
-    const paths = {
-      view: `/${name} – view.txt`,
-      json: `/${name} – checkpoint.json`,
-      losses: `/${name} – losses.txt`,
-      doctor: "/Codex Checkpoints – doctor.txt",
-      digest: `/${name} – digest.txt`,
-    };
-    if (there !== undefined && FIXED.has(document)) {
-      this.#emitter.fire(there.uri);
-    }
-    await show(there?.uri ?? address(document, paths[document], query));
-  }
-
-  /** Open a record by its number, or by the id of a message or a call. */
-  async openRecord(
-    { sessionId }: Pick<SessionSummary, "sessionId">,
-    ref: string,
-    column = vscode.ViewColumn.Active,
-  ): Promise<void> {
-    await show(recalledAt(ref, sessionId), column);
-  }
-
-  /** Open a text that only this window has. */
-  async openText(name: string, text: string): Promise<void> {
-    await show(address("text", `/${name}.txt`, this.#texts.keep(text)));
+    const path = `/${fileName(subject(session))} – checkpoint.json`;
+    await show(there?.uri ?? address("json", path, query));
   }
 
   /** The address of a text of a file, or of a part of one, that only this window has. */
@@ -199,10 +169,6 @@ export class Documents
       : [lens(`$(check) ${question.button}`, "answerYes"), lens("$(close) Cancel", "answerNo")];
   }
 
-  async openState(shape: "view" | "json", session: SessionSummary, place: Place): Promise<void> {
-    await show(stateAddress(shape, session, place));
-  }
-
   /** Compare the views of two states; the title counts the differences. */
   async compareStates(session: SessionSummary, one: Place, other: Place): Promise<void> {
     const [left, right] = inOrder(one, other);
@@ -253,7 +219,7 @@ export class Documents
   /** Link each anchor of a digest to its record. */
   provideDocumentLinks(document: vscode.TextDocument): vscode.DocumentLink[] {
     const { authority, query } = document.uri;
-    if (!QUOTING.has(authority)) {
+    if (authority !== QUOTING) {
       return [];
     }
     return anchorsIn(document.getText()).map(({ line, from, to, ref }) => {
@@ -273,19 +239,13 @@ export class Documents
     const { query: sessionId, fragment } = uri;
     const state = { sessionId, turnId: fragment === "" ? null : fragment };
     switch (uri.authority) {
-      case "doctor":
-        return doctorText(await server.request("doctor", {}, token));
       case "json": {
         const { text } = await server.request("show", state, token);
         return `${JSON.stringify(JSON.parse(text), null, 2)}\n`;
       }
-      case "losses":
-        return lossesText((await server.request("losses", { sessionId }, token)).items);
-      case "digest":
-        return digestText(await server.request("digest", { ...state, tokens: null }, token));
       case "recalled": {
-        const found = await readRecord(server, sessionId, fragment, token);
-        return found === null ? "" : recalledText(found.record, found.text);
+        const asked = { kind: "record", sessionId, turnId: null, name: fragment };
+        return (await server.request("page", { ...asked, workDoneToken: null }, token)).text;
       }
       case "part":
       case CHANGED:
@@ -314,7 +274,7 @@ export class Documents
     }
     for (const { uri } of vscode.workspace.textDocuments) {
       const isOurs = uri.scheme === SCHEME || uri.scheme === STATE_SCHEME;
-      const concerns = changes === null || changes.has(uri.query) || uri.authority === "doctor";
+      const concerns = changes === null || changes.has(uri.query);
       const mayChange = !FIXED.has(uri.authority) || this.#owed.has(uri.toString());
       if (isOurs && concerns && mayChange) {
         this.#emitter.fire(uri);

@@ -16,7 +16,7 @@ import { harmless, plain } from "./model/text.ts";
 /** The styles of the pages, one after the other. */
 const STYLES = {
   preview: ["pages.css"],
-  details: ["pages.css"],
+  sections: ["pages.css"],
   compaction: ["pages.css"],
   push: ["pages.css"],
   session: ["pages.css", "session.css", "conversation.css"],
@@ -25,7 +25,7 @@ const STYLES = {
 /** What the editor calls the tabs of our pages. */
 const TYPES = {
   preview: "codexCheckpoints.restorePreview",
-  details: "codexCheckpoints.restoreDetails",
+  sections: "codexCheckpoints.report",
   compaction: "codexCheckpoints.compactionPreview",
   push: "codexCheckpoints.pushPreview",
   session: "codexCheckpoints.sessionPage",
@@ -327,11 +327,17 @@ export class Tabs<K extends string, P extends Page> implements vscode.Disposable
   }
 
   /** Show a tab; open one if there is none. `insteadOf` another one it does not take the focus. */
-  open(title: string, ids: Ids<K>, insteadOf?: P, preserveFocus = insteadOf !== undefined): P {
+  open(
+    title: string,
+    ids: Ids<K>,
+    insteadOf?: P,
+    preserveFocus = insteadOf !== undefined,
+    column = insteadOf?.column ?? vscode.ViewColumn.Active,
+  ): P {
     const open = this.find(ids);
     insteadOf?.reveal(true); // a new tab comes beside the one in front
     open?.reveal(preserveFocus);
-    const place = { viewColumn: insteadOf?.column ?? vscode.ViewColumn.Active, preserveFocus };
+    const place = { viewColumn: column, preserveFocus };
     // What a person did on a page stays while another tab is in front.
     const looks = { retainContextWhenHidden: true };
     const made = () => vscode.window.createWebviewPanel(this.#type, harmless(title), place, looks);

@@ -1,15 +1,14 @@
 /** Compacts a session, and resumes sessions in a terminal. */
 
 import * as vscode from "vscode";
-import { refusalText } from "../client/model/refusals.ts";
 import type { Compacted, Resumed, SessionSummary } from "../client/protocol.ts";
 import { attempt, longRequest } from "../client/requests.ts";
 import { setForAll } from "../client/settings.ts";
 import { type App, type Commands, onSession, showNew, type Target } from "../common/app.ts";
 import { type Action, askToDo, confirmLoss, inform, runCommand } from "../common/messages.ts";
-import { cut, subject } from "../common/model/text.ts";
+import { cut, harmless, subject } from "../common/model/text.ts";
 import { isThere, openCodex } from "../common/terminal.ts";
-import { figures, fullWords, Hints, notice, reportText } from "./model/texts.ts";
+import { figures, fullWords, Hints, notice } from "./model/texts.ts";
 
 export function compactionCommands(
   app: App,
@@ -22,7 +21,9 @@ export function compactionCommands(
         ? undo(app, target.window.compactionId, target.session.sessionId)
         : onSession(app, (session) => undoNewest(app, session))(target),
     resumeSession: onSession(app, (session) => resume(app, session)),
-    showLosses: onSession(app, (session) => app.documents.open("losses", session)),
+    showLosses: onSession(app, async ({ sessionId }) => {
+      app.reports.open("losses", { sessionId });
+    }),
   };
 }
 
@@ -71,7 +72,7 @@ async function showDone(app: App, session: SessionSummary, done: Compacted): Pro
   const resuming = { "Resume in Terminal": () => sessionId && openCodex(sessionId, session.cwd) };
   const undoing = { Undo: () => compactionId && undo(app, compactionId, sessionId) };
   const report = async () => {
-    await app.documents.openText("Compaction report", reportText(done));
+    app.reports.open("compaction", { name: compactionId ?? "" });
     // A button closes its notification, and who has read the report may want to undo.
     await inform(notice(done), { ...resuming, ...undoing });
   };
@@ -159,8 +160,7 @@ export async function resume(app: App, session: SessionSummary): Promise<void> {
   if (compacted !== null) {
     void attempt(() => showDone(app, session, compacted));
   } else if (notCompacted !== null) {
-    const why = refusalText(notCompacted.code, {});
-    void inform(`It was not compacted first. ${why}`);
+    void inform(`It was not compacted first. ${harmless(notCompacted.message)}`);
   }
   await goOn(session, found);
 }

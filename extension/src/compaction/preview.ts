@@ -46,11 +46,7 @@ class CompactionPreview extends AnsweredPage {
         this.#budget = message.budget;
         return super.look();
       case "record":
-        return this.app.documents.openRecord(
-          { sessionId: this.#sessionId },
-          message.ref,
-          vscode.ViewColumn.Beside,
-        );
+        return this.app.reports.openRecord(this.#sessionId, message.ref, vscode.ViewColumn.Beside);
       case "remedy": // "Go On Anyway": the page handles no other
         this.#force = true;
         return this.look();

@@ -11,26 +11,17 @@ import type { App, Commands } from "../common/app.ts";
 import { inform, warn } from "../common/messages.ts";
 import { Tree, treeItem } from "../common/rows.ts";
 import { openCodex } from "../common/terminal.ts";
-import { type ConnectionNode, changesText, connectionNodes } from "./model/rows.ts";
+import { type ConnectionNode, connectionNodes } from "./model/rows.ts";
 
 const CONNECTED = "codexCheckpoints.connected";
 
-const CHANGES = {
-  connect: {
-    title: "Connect Codex",
-    button: "Connect",
-    question: "Connect Codex?",
-    nothing: "Codex is connected already.",
-  },
-  remove: {
-    title: "Disconnect Codex",
-    button: "Disconnect",
-    question: "Remove Codex Checkpoints from Codex's configuration?",
-    nothing: "Codex is not connected.",
-  },
+/** What is said where there is nothing to write. */
+const NOTHING = {
+  connect: "Codex is connected already.",
+  remove: "Codex is not connected.",
 } as const;
 
-type Change = keyof typeof CHANGES;
+type Change = keyof typeof NOTHING;
 
 export function connectionCommands(app: App, tree: ConnectionTree): Commands {
   return {
@@ -78,8 +69,8 @@ async function makeChange(app: App, tree: ConnectionTree, change: Change): Promi
   await attempt(async () => {
     const preview = await ask(app, change, true);
     if (preview.changes.length === 0) {
-      await inform(CHANGES[change].nothing);
-    } else if (await isAgreed(app, change, preview)) {
+      await inform(NOTHING[change]);
+    } else if (await app.reports.ask(change === "remove" ? "disconnect" : "connect")) {
       const done = await ask(app, change, false);
       reportDone(app, change, done);
     }
@@ -97,14 +88,6 @@ async function ask({ server }: App, change: Change, dryRun: boolean): Promise<Co
   const isConnected = report.doors.every(({ configured }) => configured);
   void vscode.commands.executeCommand("setContext", CONNECTED, isConnected);
   return report;
-}
-
-/** Ask before another program's files are changed, above the changes themselves. */
-function isAgreed({ documents }: App, change: Change, preview: ConnectReport): Promise<boolean> {
-  const { title, button, question } = CHANGES[change];
-  const detail =
-    "These are all the lines that change. The rest of each file stays, and a copy of the old file is kept beside it.";
-  return documents.ask(title, `${question}\n${detail}\n\n\n${changesText(preview)}`, button);
 }
 
 function reportDone({ server }: App, change: Change, done: ConnectReport): void {

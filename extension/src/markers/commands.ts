@@ -142,7 +142,7 @@ export async function onTurn(
 }
 
 function actionsOf(app: App, session: SessionSummary, chosen: ChosenTurn): readonly Action[] {
-  const { documents } = app;
+  const { documents, reports } = app;
   const { turn } = chosen;
   const here = placeOfTurn(session.sessionId, turn);
   const now = placeNow(session.sessionId, "now");
@@ -168,10 +168,12 @@ function actionsOf(app: App, session: SessionSummary, chosen: ChosenTurn): reado
     action(
       "open-preview",
       "Show Checkpoint as Text",
-      () => documents.openState("view", session, here),
+      async () => {
+        reports.open("checkpoint", { sessionId: here.sessionId, turnId: turn.turnId });
+      },
       "What a model would be told about the session at the end of this turn.",
     ),
-    action("json", "Show Checkpoint as JSON", () => documents.openState("json", session, here)),
+    action("json", "Show Checkpoint as JSON", () => documents.openJson(session, here)),
     action("diff-multiple", "Show Changed Files", () =>
       showChanges(app, session, { turnId: turn.turnId, words: `turn ${turn.number}` }),
     ),

@@ -193,11 +193,11 @@ export class SessionPage extends Page {
     if (session === null) {
       return;
     }
-    const { documents } = this.app;
+    const { reports } = this.app;
     const { sessionId } = session;
     switch (message.kind) {
       case "record":
-        return documents.openRecord(session, message.ref, vscode.ViewColumn.Beside);
+        return reports.openRecord(sessionId, message.ref, vscode.ViewColumn.Beside);
       case "conversation":
         return this.#converse(message);
       case "turn":
@@ -213,7 +213,7 @@ export class SessionPage extends Page {
       case "whole":
         return this.#readWhole(message.ref);
       case "losses":
-        return documents.open("losses", session);
+        return reports.open("losses", { sessionId });
       case "resume":
         return resume(this.app, session);
       case "compact":

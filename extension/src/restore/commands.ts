@@ -9,29 +9,22 @@ import { Tabs } from "../common/panel.ts";
 import { askMarker } from "../common/pickers.ts";
 import { type Mode, restoreChoices } from "./model/preview.ts";
 import { RestorePreview } from "./preview.ts";
-import { RestoreReport } from "./report.ts";
 
 interface Place {
   readonly sessionId: string;
   readonly checkpointId: string;
 }
 
-/** The tabs of restores: previews, one for a marker, and details, one for a restore. */
-export interface RestoreTabs {
-  readonly previews: Tabs<keyof Place, RestorePreview>;
-  readonly reports: Tabs<"operationId", RestoreReport>;
+/** The previews of restores, one for a marker. */
+export type RestorePreviews = Tabs<keyof Place, RestorePreview>;
+
+export function restorePreviews(app: App, extension: vscode.Uri): RestorePreviews {
+  return new Tabs(app, extension, "preview", ["sessionId", "checkpointId"], RestorePreview);
 }
 
-export function restoreTabs(app: App, extension: vscode.Uri): RestoreTabs {
-  return {
-    previews: new Tabs(app, extension, "preview", ["sessionId", "checkpointId"], RestorePreview),
-    reports: new Tabs(app, extension, "details", ["operationId"], RestoreReport),
-  };
-}
-
-export function restoreCommands(app: App, { previews, reports }: RestoreTabs): Commands {
-  const details = (operationId: string) => {
-    reports.open("Restore", { operationId });
+export function restoreCommands(app: App, previews: RestorePreviews): Commands {
+  const details = (name: string) => {
+    app.reports.open("restore", { name });
   };
   const list = (sessionId: string | null) => attempt(() => listRestores(app, sessionId, details));
   /** Open the preview of a restore; without a place ask for a marker. */

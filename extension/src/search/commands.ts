@@ -56,7 +56,7 @@ export function searchCommands(app: App, view: SearchView, memory: vscode.Mement
       }),
     openHit: (row: HitNode) => openHit(app, view, row),
     showHitRecord: ({ sessionId, hit }: HitNode) =>
-      app.documents.openRecord({ sessionId }, `#${hit.seq}`),
+      app.reports.openRecord(sessionId, `#${hit.seq}`),
     nextHit: () => goOn(1),
     previousHit: () => goOn(-1),
   };
@@ -72,7 +72,7 @@ function openHit(app: App, view: SearchView, row: HitNode): Promise<void> {
   return onSession(app, async (session) => {
     app.following.choose(session);
     await (turn === null
-      ? app.documents.openRecord(session, `#${seq}`)
+      ? app.reports.openRecord(session.sessionId, `#${seq}`)
       : app.pages.preview(session, false).sendBehind({ kind: "place", turn, seq, found }));
   })({ sessionId });
 }

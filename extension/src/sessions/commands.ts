@@ -6,7 +6,6 @@ import type { SessionSummary } from "../client/protocol.ts";
 import { longRequest, showUndoable } from "../client/requests.ts";
 import { setContext } from "../client/settings.ts";
 import { type App, type Commands, onSession } from "../common/app.ts";
-import type { Document } from "../common/documents.ts";
 import { action, askToDo, runCommand, showDone } from "../common/messages.ts";
 import { cut, dotted, plain, subject } from "../common/model/text.ts";
 import { refuseId } from "../common/terminal.ts";
@@ -14,9 +13,11 @@ import { contextWords, type Filter, isFiltered, isPlainId, NO_FILTER } from "./m
 import type { Group } from "./tree.ts";
 
 export function sessionCommands(app: App): Commands {
-  const { server, tree, following, documents } = app;
-  const showing = (document: Document) =>
-    onSession(app, (session) => documents.open(document, session));
+  const { server, tree, following, documents, reports } = app;
+  const showing = (kind: string) =>
+    onSession(app, async ({ sessionId }) => {
+      reports.open(kind, { sessionId });
+    });
   const copying = (text: (sessionId: string) => string) =>
     // Only a plain id may be pasted into a shell.
     onSession(app, async ({ sessionId }) =>
@@ -29,8 +30,8 @@ export function sessionCommands(app: App): Commands {
     }
   };
   return {
-    showView: showing("view"),
-    showJson: showing("json"),
+    showView: showing("checkpoint"),
+    showJson: onSession(app, (session) => documents.openJson(session)),
     openDigest: showing("digest"),
     copySessionId: copying((id) => id),
     copyResumeCommand: copying((id) => `codex resume ${id}`),

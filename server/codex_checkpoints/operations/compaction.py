@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from codex_checkpoints.codex import program
 from codex_checkpoints.codex import resume as resume_command
@@ -13,11 +13,12 @@ from codex_checkpoints.codex.app_server import Deadline, run
 from codex_checkpoints.codex.program import Excerpt
 from codex_checkpoints.core.compaction.records import Into
 from codex_checkpoints.operations.services import Services
+from codex_checkpoints.sections.refusals import sentence_of
 from codex_checkpoints.service.compaction import resume as resuming
 from codex_checkpoints.service.compaction.compact import Compacting
 from codex_checkpoints.service.compaction.install import Undoing
 from codex_checkpoints.service.compaction.request import Compacted, CompactionRequest, HookRunner
-from codex_checkpoints.service.compaction.resume import Resumed
+from codex_checkpoints.service.compaction.resume import NotCompacted, Resumed
 from codex_checkpoints.service.progress import Steps
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.storage import records
@@ -109,7 +110,9 @@ def resume(services: Services, params: ResumeParams) -> Steps[Resumed]:
     try:
         return ready.resumed((yield from _done(services, compacting, ready.wanted)))
     except Refusal as refusal:
-        return ready.resumed(declined=refusal)
+        found = ready.resumed(declined=refusal)
+        why = NotCompacted(refusal.code, sentence_of(refusal))
+        return evolve(found, not_compacted=why)
 
 
 def resume_preview(services: Services, params: ResumeParams) -> Resumed:

@@ -57,7 +57,7 @@ class PageParams:
 
 @frozen
 class ShownPage:
-    """A page: its title, the lines below it, its sections, and all of it as text.
+    """A page: its title, the lines below it, its sections, its commands, and all of it as text.
 
     The sections hold every sentence; a client draws them as they are.  `text` is the output of the
     command line, for the clipboard.  `sessionIds` are the sessions whose changes change the page.
@@ -66,6 +66,7 @@ class ShownPage:
     title: str
     about: tuple[PageLine, ...]
     sections: tuple[PageSection, ...]
+    actions: tuple[PageLink, ...]
     text: str
     session_ids: tuple[str, ...]
 
@@ -92,7 +93,9 @@ def page(services: Services, params: PageParams) -> Steps[ShownPage]:
     found, text = made.page, made.text
     if text is None:
         text = "".join(f"{each}\n" for each in page_lines(found, Screen()))
-    return ShownPage(found.title, found.about, found.sections, text, made.session_ids)
+    return ShownPage(
+        found.title, found.about, found.sections, found.actions, text, made.session_ids
+    )
 
 
 def _connect(services: Services, *, removes: bool) -> Steps[Page]:

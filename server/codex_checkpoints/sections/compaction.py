@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container
 
 from codex_checkpoints.core.agents.codex.history.item_kinds import ItemKind
 from codex_checkpoints.core.agents.codex.history.tokens import Figure
@@ -14,6 +15,7 @@ from codex_checkpoints.sections.model import (
     PageTable,
     Part,
     Section,
+    action,
     code,
     line,
     row,
@@ -61,7 +63,14 @@ def compaction_page(made: Installed, names: dict[str, str | None], *, undone: bo
             ),
             Section("ids", "Technical details", rows=_ids(made), is_open=False),
         ),
+        () if undone else _actions(made, names),
     )
+
+
+def _actions(made: Installed, names: Container[str]) -> tuple[Link, ...]:
+    there = made.session_id in names
+    session_id = made.session_id
+    return (action("resume", session_id), action("uncompact", session_id)) if there else ()
 
 
 def _tokens(figure: Figure) -> str:
@@ -90,9 +99,14 @@ def _kept(made: Installed) -> PageTable | None:
         sizes.setdefault(each.kind, []).append(each.tokens)
     cuts = Counter(each.kind for each in made.items if each.cut_tokens)
     return table(
-        ("Kind", "Items", "Tokens", "Shortened"),
+        ("Kind", "Items", "Tokens", *(("Shortened",) if cuts else ())),
         (
-            (_KINDS.get(kind, kind), str(len(each)), f"{sum(each):,}", str(cuts[kind] or ""))
+            (
+                _KINDS.get(kind, kind),
+                str(len(each)),
+                f"{sum(each):,}",
+                *((str(cuts[kind] or ""),) if cuts else ()),
+            )
             for kind, each in sizes.items()
         ),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codex_checkpoints.sections.model import Page, PageRow, Part, Section, code, line, row
+from codex_checkpoints.sections.model import Page, PageRow, Part, Section, action, code, line, row
 from codex_checkpoints.sections.words import advice, joined
 from codex_checkpoints.service.connect.status import Connection, Door, HookState
 
@@ -28,7 +28,7 @@ _ACTIONS = {"create": "New file", "edit": "Changed", "delete": "Removed"}
 
 def changes_page(report: Connection, *, removes: bool) -> Page:
     """Return the page of all lines that would be written, or `removes`, for a person to agree."""
-    title = "Disconnect Codex" if removes else "Connect Codex"
+    title = "Changes to Codex's Configuration"
     if not report.changes:
         nothing = "Codex is not connected." if removes else "Codex is connected already."
         return Page(title, (line(nothing),), ())
@@ -46,7 +46,8 @@ def changes_page(report: Connection, *, removes: bool) -> Page:
         )
         for number, each in enumerate(report.changes, 1)
     )
-    return Page(title, (line(asks), line(detail)), tuple(sections))
+    agreed = action("disconnect" if removes else "connect")
+    return Page(title, (line(asks), line(detail)), tuple(sections), (agreed,))
 
 
 def connection_page(report: Connection, way_out: str | None) -> Page:

@@ -66,15 +66,17 @@ def _section(name: str, lines: Sequence[DigestLine], session_id: str) -> Section
         return Section(
             name, title, sentences=tuple(line(each.text.removeprefix("- ")) for each in lines)
         )
+    has_turns = any(each.turn is not None for each in lines)
     rows = (
         (
-            _turn(each, session_id),
+            *((_turn(each, session_id),) if has_turns else ()),
             record(each.ref, each.session_id or session_id),
             _ANCHOR.sub("", each.text),
         )
         for each in lines
     )
-    return Section(name, title, table=table(("Turn", "Record", "Line"), rows))
+    head = ("Turn", "Record", "Line") if has_turns else ("Record", "Line")
+    return Section(name, title, table=table(head, rows))
 
 
 def _turn(of: DigestLine, session_id: str) -> Part:

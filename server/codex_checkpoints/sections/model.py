@@ -13,11 +13,14 @@ COMMANDS = (
     *("archive", "compact", "connect", "disconnect", "doctor", "lineage", "resume", "unarchive"),
     *("uncompact", "view", "watch"),
 )
+ACTIONS = (*COMMANDS, "restore-again", "reset-context")
+"""The commands of a page; the last two restore the marker of the page once more."""
+
 SETTINGS = {"--codex-home": "codexHome", "--state-dir": "stateDir"}
 """The settings of an editor by the options of the command line."""
 
 Form = Literal["text", "code", "time"]
-TextForm = Literal["text", "diff"]
+TextForm = Literal["text", "prose", "diff"]
 
 
 @frozen
@@ -82,7 +85,8 @@ class Section:
     """A part of a page below a heading: sentences, then rows, a table and a text, as there are.
 
     `id` is unique on its page.  `count` stands beside the title; `state` is the one of a part.
-    `isOpen`: the section begins unfolded.  `textForm` is `text` or `diff`.
+    `isOpen`: the section begins unfolded.  `textForm` is `text`, `prose`
+    or `diff`; the first and the last are in the font of code.
     """
 
     id: str
@@ -99,11 +103,20 @@ class Section:
 
 @frozen
 class Page:
-    """A page: its title, the lines below the title, and its sections."""
+    """A page: its title, the lines below the title, its sections, and the commands for its subject.
+
+    `actions` are links to commands; a terminal does not show them.
+    """
 
     title: str
     about: tuple[PageLine, ...]
     sections: tuple[Section, ...]
+    actions: tuple[Link, ...] = ()
+
+
+def action(name: str, session_id: str | None = None) -> Link:
+    """Return the link to a command on a session."""
+    return Link("command", name, session_id)
 
 
 def line(*parts: Part | str) -> PageLine:

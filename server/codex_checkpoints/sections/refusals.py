@@ -63,6 +63,11 @@ _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|turn-\d+")
 def sentence_of(refusal: Refusal) -> str:
     """Return the sentence; the service's own words where no other sentence is better."""
     code, facts = refusal.code, refusal.facts
+    where = facts.get("path")
+    if code == "storage_error" and where is not None:
+        return f"{where} cannot be read or written: {facts.get('reason')}."
+    if code == "unreadable_source" and "file" not in facts and "sessionId" in facts:
+        return f"The file of this session cannot be read: {facts.get('reason')}."
     if code in _BY_REASON:
         known = _REASONS.get(str(facts.get("reason")))
         return _sentence(refusal.message) if known is None else known

@@ -18,6 +18,7 @@ from codex_checkpoints.sections.model import (
     PageRow,
     Part,
     Section,
+    action,
     code,
     file,
     line,
@@ -108,7 +109,15 @@ def restore_page(
         _caps(restore),
         _ids(restore),
     )
-    return Page(f"Restored “{restore.label or restore.checkpoint_id}”", about, sections)
+    title = f"Restored “{restore.label or restore.checkpoint_id}”"
+    resume = action("resume", restore.session_id)
+    way = "restore-again" if restore.context_reset else "reset-context"
+    again = action(way, restore.source_session_id)
+    actions = (
+        *([resume] if listed.branch_available else []),
+        *([again] if listed.source_available else []),
+    )
+    return Page(title, about, sections, actions)
 
 
 def _size(tokens: int | None) -> str:

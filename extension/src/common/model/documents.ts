@@ -1,8 +1,6 @@
 /** Texts of documents: the history a model sees, and the doctor's report. */
 
 import { randomUUID } from "node:crypto";
-import { inEditor } from "../../client/model/refusals.ts";
-import type { DoctorReport } from "../../client/protocol.ts";
 import { counted, plain, shownText } from "./text.ts";
 
 type Field = "type" | "role" | "name" | "content" | "summary" | "arguments" | "input" | "output";
@@ -75,32 +73,6 @@ function shown(text: string): string {
 
 function shownLine(text: string): string {
   return plain(text).slice(0, 120);
-}
-
-export function doctorText(report: DoctorReport): string {
-  const head = [
-    `Codex home: ${plain(report.codexHome)}`,
-    `State folder: ${plain(report.stateDir)}`,
-    `Sessions: ${report.sessions}`,
-  ];
-  const findings = report.findings.map((finding) =>
-    [
-      `${finding.severity.toUpperCase()}  ${finding.code} (${finding.count})`,
-      `    ${plain(inEditor(finding.message))}`,
-      ...(finding.path === null ? [] : [`    ${plain(finding.path)}`]),
-      `    → ${plain(inEditor(finding.wayOut))}`,
-    ].join("\n"),
-  );
-  if (findings.length === 0) {
-    findings.push("Nothing to report: everything that is there can be read.");
-  }
-  const skipped = Object.entries(report.skipped).map(
-    ([reason, count]) => `    ${reason}: ${count}`,
-  );
-  if (skipped.length > 0) {
-    findings.push(["Skipped, by reason:", ...skipped].join("\n"));
-  }
-  return `${[head.join("\n"), ...findings].join("\n\n")}\n`;
 }
 
 /** The texts of this window. A reload loses them, but keeps the tabs with their names. */

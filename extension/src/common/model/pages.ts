@@ -1,6 +1,7 @@
 /** The messages between pages and the editor. */
 
 import { REMEDIES, type Remedy } from "../../client/model/refusals.ts";
+import type { PageLink } from "../../client/protocol.ts";
 import { type CompactionView, readBudget } from "../../compaction/model/preview.ts";
 import {
   type Conversation,
@@ -12,13 +13,9 @@ import {
   type Whole,
 } from "../../page/model/page.ts";
 import { type FilesView, readPaths, readScope, type Scope } from "../../restore/model/files.ts";
-import {
-  type Details,
-  type Preview,
-  type RestoreOptions,
-  readOptions,
-} from "../../restore/model/preview.ts";
+import { type Preview, type RestoreOptions, readOptions } from "../../restore/model/preview.ts";
 import type { PushView } from "../../team/model/preview.ts";
+import { readTarget, type SectionsView } from "./sections.ts";
 
 /**
  * An error with the buttons that mend it; `again` means that the page shows nothing current, and
@@ -35,7 +32,7 @@ export interface Trouble {
 export type ToPage =
   | Preview
   | FilesView
-  | Details
+  | SectionsView
   | CompactionView
   | PushView
   | SessionView
@@ -52,7 +49,6 @@ const WORDS = [
   "cancel",
   "undo",
   "resume",
-  "another",
   "compact",
   "diff",
   "copy",
@@ -80,6 +76,7 @@ export type FromPage =
   | { readonly kind: "link"; readonly address: string }
   | { readonly kind: "file"; readonly uri: string }
   | { readonly kind: "change"; readonly uri: string; readonly turnId: string | null }
+  | { readonly kind: "target"; readonly target: PageLink }
   | { readonly kind: "goTo"; readonly sessionId: string }
   | { readonly kind: "planThen"; readonly turnId: string }
   | { readonly kind: "remedy"; readonly remedy: Remedy };
@@ -99,7 +96,7 @@ export function readState<K extends string>(
 export function fromPage(value: unknown): FromPage | null {
   const given = Object(value) as Record<string, unknown>;
   const { kind, options, budget, ref, uri, sessionId, turnId, offset, remedy } = given;
-  const { action: asked, address, scope, files: paths, team } = given;
+  const { action: asked, address, scope, files: paths, team, target } = given;
   switch (kind) {
     case "preview":
       return { kind, options: readOptions(options) };
@@ -134,6 +131,10 @@ export function fromPage(value: unknown): FromPage | null {
         : null;
     case "planThen":
       return typeof turnId === "string" ? { kind, turnId } : null;
+    case "target": {
+      const found = readTarget(target);
+      return found === null ? null : { kind, target: found };
+    }
     case "goTo":
       return typeof sessionId === "string" ? { kind, sessionId } : null;
     case "remedy":

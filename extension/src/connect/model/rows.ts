@@ -148,20 +148,3 @@ function leaf(id: string, some: Parameters<typeof rowOf>[0]): ConnectionNode {
   const tooltip = listed(some.label, some.description ?? "");
   return { id, row: rowOf({ tooltip, ...some }), children: [], step: "", isRemovable: false };
 }
-
-/** The changes of a report as a text, to read before agreeing. */
-export function changesText(report: ConnectReport): string {
-  const files = report.changes.map(({ path, action, backup, diff }) => {
-    const verbs: Readonly<Record<string, string>> = {
-      create: `New file: ${plain(path)}`,
-      edit: `Changed: ${plain(path)}`,
-      delete: `Removed: ${plain(path)}`,
-    };
-    const head = [verbs[action] ?? `${action}: ${plain(path)}`];
-    if (backup !== null) {
-      head.push(`The file as it was is kept as ${plain(backup)}`);
-    }
-    return `${head.join("\n")}\n\n${diff.trimEnd()}`;
-  });
-  return `${files.join("\n\n\n")}\n`;
-}

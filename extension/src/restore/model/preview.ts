@@ -2,10 +2,8 @@
 
 import { DEFAULT_MESSAGES, MAX_DIGEST, MAX_LABEL, MAX_MESSAGES } from "../../client/limits.ts";
 import type {
-  LineageNode,
   PackItem,
   PackLine,
-  RestoreDetails,
   Restored,
   RestoreEntry,
   SessionSummary,
@@ -218,12 +216,4 @@ export interface Preview {
   readonly source: string;
   /** The number of the marker's turn; null if the session no longer has it. */
   readonly turn: number | null;
-}
-
-export interface Details {
-  readonly kind: "details";
-  readonly details: RestoreDetails;
-  readonly lineage: readonly LineageNode[];
-  /** The checkpoint at the turn; null if it cannot be read. */
-  readonly state: unknown;
 }

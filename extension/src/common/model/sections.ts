@@ -1,0 +1,80 @@
+/** Pages that the server describes: their ids, their commands, and what a person can press. */
+
+import type { PageLink, ShownPage } from "../../client/protocol.ts";
+import { cut, dotted, plain } from "./text.ts";
+
+/** What a page is about, as in `PageParams`; empty for none. */
+export interface PageIds {
+  readonly kind: string;
+  readonly sessionId: string;
+  readonly turnId: string;
+  readonly name: string;
+}
+
+/** The names of the ids, which a page keeps over a reload. */
+export const PAGE_IDS = ["kind", "sessionId", "turnId", "name"] as const;
+
+/** The message that fills a page. */
+export interface SectionsView {
+  readonly kind: "sections";
+  readonly ids: PageIds;
+  readonly page: ShownPage;
+}
+
+/** The commands that a page may name: their labels, and our commands. */
+export const COMMANDS: Readonly<Record<string, { label: string; command: string }>> = {
+  archive: { label: "Archive Session", command: "archiveSession" },
+  compact: { label: "Compact Session…", command: "compactSession" },
+  connect: { label: "Connect Codex…", command: "connect" },
+  disconnect: { label: "Disconnect Codex…", command: "disconnect" },
+  doctor: { label: "Open Doctor Report", command: "doctor" },
+  lineage: { label: "Open Session Page", command: "openSessionPage" },
+  resume: { label: "Resume in Terminal", command: "resumeSession" },
+  "reset-context": { label: "Reset context for performance", command: "resetContext" },
+  "restore-again": { label: "Restore Again…", command: "resetContext" },
+  unarchive: { label: "Unarchive Session", command: "unarchiveSession" },
+  uncompact: { label: "Undo Compaction", command: "undoCompaction" },
+  view: { label: "Show Checkpoint as Text", command: "showView" },
+  watch: { label: "Restart Server", command: "restart" },
+};
+
+/** The settings that a page may name, without our prefix. */
+export const SETTINGS: readonly string[] = ["codexHome", "stateDir"];
+
+/** The label of a link whose text is of the command line. */
+export function labelOf({ kind, name }: PageLink): string | null {
+  if (kind === "command") {
+    return COMMANDS[name]?.label ?? null;
+  }
+  return kind === "setting" && SETTINGS.includes(name) ? `codexCheckpoints.${name}` : null;
+}
+
+const KINDS = ["session", "record", "turn", "file", "command", "setting"];
+
+/** Read the target that a page sends; null unless it is one that we open. */
+export function readTarget(value: unknown): PageLink | null {
+  const { kind, name, sessionId } = Object(value) as Record<string, unknown>;
+  const isLink =
+    KINDS.includes(String(kind)) &&
+    typeof name === "string" &&
+    (sessionId === null || typeof sessionId === "string");
+  if (!isLink) {
+    return null;
+  }
+  const link = { kind: String(kind), name, sessionId };
+  const isNamed = kind === "command" || kind === "setting";
+  return isNamed && labelOf(link) === null ? null : link;
+}
+
+/** The name of the tab: that of the page, and of its session. */
+export function tabTitle({ title, about }: ShownPage): string {
+  const parts = about.flatMap(({ parts }) => parts);
+  const session = parts.find(({ link }) => link?.kind === "session")?.text ?? "";
+  return dotted(plain(title), cut(plain(session), 40));
+}
+
+/** The questions above pages, which a person answers before anything is written. */
+export const QUESTIONS: Readonly<Record<string, string>> = {
+  connect: "Connect",
+  disconnect: "Disconnect",
+};
