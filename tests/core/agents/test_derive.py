@@ -126,7 +126,7 @@ def test_an_item_of_a_paginated_file_counts_and_the_event_beside_it_does_not():
     assert len(found) == 1
 
 
-def test_the_answer_of_an_older_file_ends_its_call_once_and_a_later_event_adds_nothing():
+def test_answer_of_an_older_file_ends_its_call_once_and_later_events_add_nothing():
     run = {"call_id": "c1", "command": ["bash", "-lc", "ls"], "exit_code": 0}
     found = events(
         r.call("shell", {"command": ["bash", "-lc", "ls"]}, "c1"),

@@ -505,7 +505,7 @@ def test_name_over_the_limit_is_counted_and_left_out():
     assert replay.state.observations.left_out == 1
 
 
-def test_control_characters_in_a_name_are_percent_encoded_and_such_a_file_is_not_hashed():
+def test_control_characters_in_a_name_are_encoded_and_its_file_is_not_hashed():
     data = rollout(session(), user("x"), patch(add="a\nb\u202e.py"), patch(add="c.py"))
 
     assert set(artifacts(data)) == {"a%0Ab%E2%80%AE.py", "c.py"}
