@@ -27,7 +27,7 @@ from codex_checkpoints.storage.contract import Rollout, Row, moment
 
 logger = logging.getLogger(__name__)
 
-VERSION = 18
+VERSION = 19
 BUSY_SECONDS = 0.5
 """Timeout for another process that keeps the database locked, before going on without it."""
 
