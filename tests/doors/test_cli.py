@@ -716,12 +716,12 @@ def test_doctor_shows_a_name_that_is_not_utf8(home: Home) -> None:
 @pytest.mark.parametrize(
     ("text", "stops", "holds"),
     [
-        (b"unheardOf = 1", False, "nothing reads it"),
-        (b"retainedTokens = 0", False, "its default holds"),
-        (b"no TOML", False, "every default holds"),
-        (b"hooks = [", True, "every default holds, and no compaction starts"),
+        (b"unheardOf = 1", False, "it has no effect"),
+        (b"retainedTokens = 0", False, "its default applies"),
+        (b"no TOML", False, "all defaults apply"),
+        (b"hooks = [", True, "all defaults apply, and no compaction starts"),
         (b"hooks = 1", True, "until then no compaction starts"),
-        (b"# \xff", True, "every default holds, and no compaction starts"),
+        (b"# \xff", True, "all defaults apply, and no compaction starts"),
     ],
 )
 def test_doctor_reports_the_effect_of_a_wrong_setting(

@@ -546,7 +546,7 @@ def test_unwritable_state_folder_does_not_prevent_the_view(home: Home):
     done = ask(home, call(source="resume"))
 
     assert b"additionalContext" in done.stdout
-    assert b"not noted" in done.stderr
+    assert b"not recorded" in done.stderr
 
 
 def test_locked_index_does_not_prevent_the_view(home: Home, monkeypatch: pytest.MonkeyPatch):

@@ -1369,7 +1369,7 @@ export interface KeptMessage {
   readonly cutTokens: number;
 }
 
-/** A warning about a compaction: a code, the number of things it concerns, and a sentence. */
+/** A warning about a compaction: a code, the number of affected items, and a sentence. */
 export interface CompactionWarning {
   readonly code: string;
   readonly count: number;
@@ -1974,7 +1974,7 @@ export interface PageLine {
   readonly parts: readonly PagePart[];
 }
 
-/** A label, empty where it is that of the row above, and a value. */
+/** A label, empty where it repeats the row above, and a value. */
 export interface PageRow {
   readonly label: string;
   readonly value: PageLine;
@@ -1989,7 +1989,7 @@ export interface PageTable {
 /**
  * A part of a page below a heading: sentences, then rows, a table and a text, as there are.
  *
- * `id` is unique on its page.  `count` stands beside the title; `state` is the one of a part.
+ * `id` is unique on its page.  `count` is shown beside the title; `state` is as in `Part`.
  * `isOpen`: the section begins unfolded.  `textForm` is `text`, `prose`
  * or `diff`; the first and the last are in the font of code.
  */

@@ -45,7 +45,7 @@ _HEADER: Final = re.compile(r"\*\*\* (?:Add|Update|Delete) File:(.*)")
 class Touched:
     """The effect of a call on one file; its patch lists the rows of the file under `name`.
 
-    `anew`: none of the earlier content remains.  `moved_from` and `moved_to` are uris, the other
+    `anew`: it replaces the whole earlier content.  `moved_from` and `moved_to` are uris, the other
     end of a move.  `onto` is the uri of the target of a copy or a move by a command: if it is a
     folder, it is not a file of that name.  `added` is the hash of the whole text of a file that a
     patch added.

@@ -1,9 +1,9 @@
 """The events of a session, whatever agent wrote its records.
 
-A session file holds records in the form of its agent.  One deriver an agent (`agents/codex/derive`
-for Codex) turns each record into a `Record`: its place, and the events that count.  A fact that a
-file records twice is one event; text that nobody typed is no prompt; a call ends in one event,
-whoever reports its outcome.  The folds take records and know no form.
+A session file holds records in the format of its agent.  One deriver for each agent (for Codex
+`agents/codex/derive`) turns each record into a `Record`: its place, and the events that count.  A
+fact that a file records twice is one event; text that nobody typed is not a prompt; a call ends in
+one event, whichever record reports its outcome.  The folds take records and know no agent's format.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ class UserMessage:
 class Tokens:
     """The tokens of the last model call, of its input, and the window (ROL-9).
 
-    `resets_at` is the time when a used-up limit begins anew, in seconds since 1970.
+    `resets_at` is the time when a used-up limit resets, in seconds since 1970.
     """
 
     total: int

@@ -21,7 +21,7 @@ MOST_ROWS = 400
 """With more turns a row represents several."""
 
 SAVED = 13
-"""The version of the result of `Timeline.save`."""
+"""The version of the result of `Timeline.save`; raise it whenever `_Tally` or `take` changes."""
 
 
 @frozen
@@ -134,8 +134,8 @@ class Timeline(Fold):
         for number, turn in enumerate(counted, 1):
             tally = self._tallies.get(turn.turn_id) or _Tally()
             outcome = state.ended(turn, is_last=number == len(counted))
-            behind = counted[number].opened_seq if number < len(counted) else self.replay.seq + 1
-            window = windows[max(0, bisect_right(opened, behind - 1) - 1)].number
+            next_seq = counted[number].opened_seq if number < len(counted) else self.replay.seq + 1
+            window = windows[max(0, bisect_right(opened, next_seq - 1) - 1)].number
             rows.append(
                 TimelineTurn(
                     number,

@@ -31,7 +31,7 @@ _CLOSING: Final = " \t\r\n\"'`*_~)]}>\u201d\u2019\u00bb\u300d\u300f\uff09"
 
 
 def asks(answer: str) -> bool:
-    """Return whether an answer ends with a question (rules, "Digest")."""
+    """Return whether an answer ends with a question mark (rules, "Digest")."""
     return answer.rstrip(_CLOSING)[-1:] in _QUESTIONS
 
 

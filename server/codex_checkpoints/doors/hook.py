@@ -4,7 +4,7 @@ A person waits for their turn while this runs, so no failure may break it: the e
 and nothing is printed.  A failure is recorded, and `connect --status` reports it.
 
 If files are copied (`fileCopies`), Codex calls it before each tool.  Such a call opens no session,
-so only the other calls import the modules for that.
+so the modules for sessions are imported lazily.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class HookCall:
         self._stdout = stdout
         self._call: Call | ToolUse | None = None
         self._decided = threading.Lock()
-        """Held by the first of the two: the answer, or the timeout."""
+        """Taken by the answer or by the timeout, whichever comes first."""
         self._gave_up = False
 
     def give_up(self) -> None:
@@ -115,7 +115,7 @@ class HookCall:
             hooking = HookHandler(sessions)
             given = hooking.answer(call)
             if not self._decided.acquire(blocking=False):
-                return  # it took too long, which is recorded
+                return  # it timed out, which is recorded
             if given.text is not None:
                 _write(self._stdout, answer_of(call.event, given.text))
             hooking.confirm(given)
@@ -138,7 +138,7 @@ class HookCall:
             if _may_be_made(where):
                 note_failure(Records(where.state_dir), failure)
         except Exception as another:  # noqa: BLE001 - the last resort
-            _log(f"not noted: {type(another).__name__}")
+            _log(f"failure not recorded: {type(another).__name__}")
         _log(code if kind is None else f"{code}: {kind}")
 
     def _places(self) -> Places:

@@ -75,7 +75,7 @@ def _sentences(sentences: tuple[PageLine, ...], indent: str, screen: Screen) -> 
 
 
 def _rows(section: Section, screen: Screen) -> Iterator[str]:
-    """Yield rows: label and value side by side; a value is never cut, since people copy it."""
+    """Yield rows of a label and a value; a value is never cut, since people copy it."""
     labels = [columns(plain(each.label)) for each in section.rows]
     room = max((size for size in labels if size <= _LABELS), default=0)
     for each in section.rows:

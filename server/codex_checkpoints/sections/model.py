@@ -66,7 +66,7 @@ class PageLine:
 
 @frozen
 class PageRow:
-    """A label, empty where it is that of the row above, and a value."""
+    """A label, empty where it repeats the row above, and a value."""
 
     label: str
     value: PageLine
@@ -84,7 +84,7 @@ class PageTable:
 class Section:
     """A part of a page below a heading: sentences, then rows, a table and a text, as there are.
 
-    `id` is unique on its page.  `count` stands beside the title; `state` is the one of a part.
+    `id` is unique on its page.  `count` is shown beside the title; `state` is as in `Part`.
     `isOpen`: the section begins unfolded.  `textForm` is `text`, `prose`
     or `diff`; the first and the last are in the font of code.
     """

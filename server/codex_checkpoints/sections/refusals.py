@@ -1,7 +1,7 @@
 """Words a refusal for people: one sentence, the same on the terminal and in the editor.
 
-The service says for programs and logs what happened, with ids.  A person has just named or clicked
-the session, so here it is "this session".
+The service's own message, with ids, is for programs and logs.  A person has just named or clicked
+the session, so this sentence says "this session".  `doors/cli/output` and `doors/lsp` show it.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def sentence_of(refusal: Refusal) -> str:
         return _sentence(refusal.message)  # of a session that is pushed, not of a note
     if code in _GONE:
         key, noun = _GONE[code]
-        # An id was not typed: it stood in a list, and the thing is gone from there since.
+        # Nobody types an id: it came from a list, and the item is gone since.
         if _ID.fullmatch(str(facts.get(key))):
             return f"This {noun} is no longer there."
     return _SENTENCES.get(code) or _sentence(refusal.message)

@@ -5,9 +5,9 @@
 3. record: write the records and the audit;
 4. settle: remove the file of step 1.
 
-A process that dies before step 2 has changed nothing that counts; one that dies later lacks steps 3
-and 4.  So one rule ends a broken operation: a published one is recorded, any other is rolled back.
-It is applied at once if an operation fails, and at the next start if a process was killed
+A process that dies before step 2 has published nothing; one that dies later lacks steps 3 and 4.
+So one rule settles an interrupted operation: a published one is recorded, any other is rolled back.
+A failed operation is settled at once, and the operation of a killed process at the next start
 (`recovery`).  The file of step 1 stays locked, so no other process settles a running operation.
 """
 
@@ -46,7 +46,7 @@ class PendingOperation(Protocol):
         ...
 
     def roll_back(self, code: str) -> bool:
-        """Remove the files of a session that was not made; return whether all are gone."""
+        """Remove the files of a session that was not created; return whether all are gone."""
         ...
 
 
@@ -91,7 +91,7 @@ def _code_of(error: StorageError | Refusal | Cancelled) -> str:
 def added(
     records: Records, session_id: str, name: str, lines: Iterable[Mapping[str, object]]
 ) -> None:
-    """Add lines to a file beside a session; without any, leave it alone."""
+    """Append lines to a file in our folder of a session; without lines, do not create it."""
     found = tuple(lines)
     if found:
         with records.journal(session_id, name) as journal:
@@ -100,13 +100,13 @@ def added(
 
 
 def removed(records: Records, session_id: str, names: Iterable[str]) -> bool:
-    """Remove files beside a session that was not made; return whether all are gone."""
+    """Remove files in our folder of a session that was not created; return whether all are gone."""
     are_gone = True
     for name in names:
         try:
             records.remove(session_id, name)
         except StorageError as error:
-            logger.warning("storage_error: %s of %s stays: %s", name, session_id, error)
+            logger.warning("storage_error: cannot remove %s of %s: %s", name, session_id, error)
             are_gone = False
     return are_gone
 

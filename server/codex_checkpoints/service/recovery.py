@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 def recover(sessions: Sessions) -> int:
-    """Settle the leftovers that can be written now; return the number of operations."""
+    """Settle all unfinished operations that no process runs; return the number of settled ones."""
     records, count = sessions.records, 0
     for name in records.unfinished_operations():
         try:
@@ -34,7 +34,7 @@ def recover(sessions: Sessions) -> int:
                     journal.clear()
                 count += work is None or settle(name, journal, work, INTERRUPTED)
         except (StorageError, Refusal) as error:
-            logger.warning("%s is not settled: %s", name, error)
+            logger.warning("cannot settle %s: %s", name, error)
     return count
 
 

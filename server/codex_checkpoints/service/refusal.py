@@ -24,9 +24,9 @@ class Refusal(Exception):
 
 
 def one_named(ids: Iterable[str], name: str) -> str | None:
-    """Return the id that is `name`, else the only one that begins with it; else None.
+    """Return the id `name`, else the only id with this prefix, else None.
 
-    A beginning has at least `SHORTEST_PREFIX` characters.
+    A prefix has at least `SHORTEST_PREFIX` characters.
     """
     fitting = {each for each in ids if each.startswith(name)}
     if name in fitting:
@@ -35,7 +35,7 @@ def one_named(ids: Iterable[str], name: str) -> str | None:
 
 
 def misfit(problem: str) -> Refusal:
-    """Return the refusal of an unfitting argument."""
+    """Return the refusal of an invalid argument."""
     return Refusal("invalid_payload", problem, {"problems": [problem]})
 
 
@@ -87,4 +87,4 @@ def _refusing(
 
 
 class Cancelled(Exception):
-    """The caller does not want the answer any more."""
+    """The caller cancelled the request."""

@@ -1,6 +1,6 @@
 """Reads the settings of all doors: `config.toml` in the state folder, overridden by the editor's.
 
-A wrong setting keeps its default and is reported; it never stops anything.
+An invalid setting keeps its default and is reported.  Only invalid hooks stop compactions.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ UNREADABLE = Settings(hooks=_UNREADABLE_HOOKS)
 
 NOT_TOML = "not valid TOML"
 UNREAD = "cannot be read"
-"""The sentence about a whole file begins with this."""
+"""The beginning of a sentence about the whole file."""
 _UNKNOWN = "unknown setting"
 _WRONG_HOOKS = "setting 'hooks'"
 
@@ -114,12 +114,12 @@ def what_helps(problem: str, settings: Settings) -> str:
     stops = settings.hooks == _UNREADABLE_HOOKS
     if problem.startswith((NOT_TOML, UNREAD)):
         named = ", and no compaction starts, since it may name hooks that would stop it"
-        return f"Mend the file; until then every default holds{named if stops else ''}."
+        return f"Correct the file; until then all defaults apply{named if stops else ''}."
     if problem.startswith(_WRONG_HOOKS):
         return "Correct or remove the hooks; until then no compaction starts."
     if problem.startswith(_UNKNOWN):
-        return "Correct its name or remove it; nothing reads it."
-    return "Correct or remove the setting; until then its default holds."
+        return "Correct its name or remove it; it has no effect."
+    return "Correct or remove the setting; until then its default applies."
 
 
 def ignored_variable(variable: str) -> str:
@@ -254,9 +254,9 @@ def _hook(table: Mapping[str, object]) -> CompactionHook:
     if not isinstance(words, list) or not words:
         raise TypeError("command must be a list of words, the program first")
     command = tuple(str(word) for word in cast("list[object]", words))
-    # Where it runs is ours to choose, and no folder of a session may decide which program runs.
+    # We choose its working folder, and a session's folder must not decide which program runs.
     if not os.path.isabs(command[0]):
-        raise ValueError("the program of a hook must be named by its whole path")
+        raise ValueError("the program of a hook must be an absolute path")
     seconds = table.get("timeoutSeconds", 10)
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= 600:  # noqa: PLR2004
         raise ValueError("timeoutSeconds must be above 0 and at most 600")

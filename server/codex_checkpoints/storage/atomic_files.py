@@ -1,4 +1,4 @@
-"""Writes and reads our files, so that neither a crash nor a full disk leaves a part of one.
+"""Writes and reads our files; neither a crash nor a full disk leaves a partial file.
 
 There are three ways to write a file, and no others:
 
@@ -329,7 +329,7 @@ def _made(path: str, mode: int) -> int:
 
 
 def _is_locked_by_us(file: int, path: str) -> bool:
-    """Lock a file; return whether that worked and it still has this name."""
+    """Lock a file; return whether it is locked and still has this name."""
     with contextlib.suppress(FileNotFoundError):
         return file_lock.take(file) and os.path.samestat(os.fstat(file), os.lstat(path))
     return False
@@ -354,7 +354,7 @@ def append(file: int, data: bytes, folder: str, right: Literal["ours", "agreed"]
         if size == 0:
             _flush_folder(folder)
     except BaseException:
-        # The caller learns that it failed, so the bytes must go.
+        # The caller gets an error, so the bytes must go.
         with contextlib.suppress(OSError):
             if right == "ours" or os.fstat(file).st_size == size + written:
                 os.ftruncate(file, size)
@@ -476,7 +476,7 @@ def _hold(path: str, patience: float) -> int:
             raise
         os.close(file)
         if time.monotonic() >= end:
-            raise StorageError("another process keeps it")
+            raise StorageError("another process has locked it")
         time.sleep(_PAUSE)
 
 

@@ -177,7 +177,7 @@ UNSET = Unset.UNSET
 
 @frozen
 class Row:
-    """A reader's results for one rollout at one look; the store only keeps them.
+    """A reader's results for one rollout at one stamp; the store only keeps them.
 
     `session_id` is the one in the rollout; `cwd` is the newest folder of the session, and `base`
     the one in its head, to which the paths of its files are relative; `context_source` is

@@ -1,10 +1,10 @@
-"""Finds out who holds a thread by Codex's writer locks, and holds one in order to write.
+"""Checks Codex's writer locks to see which threads are loaded, and takes one in order to write.
 
 Codex keeps `thread-writer-locks/<thread>.lock` locked while a thread is loaded.  A probe creates
 nothing, waits at most a fifth of a second, and unlocks at once.  `hold` takes the lock as Codex
 does, and is the only way to a `WriterLock`, without which `writer` writes nothing (STO-16).
 
-A thread counts as live if we cannot find out: another process keeps `.coordination.lock` longer
+A thread counts as live in doubt: another process keeps `.coordination.lock` longer
 than we wait, or the system does not let us open a lock file.  A session wrongly called live is only
 refused; one wrongly called free would be damaged.
 
@@ -79,7 +79,7 @@ class WriterLock:
         """Raise if this does not allow writing to a rollout now.
 
         `Unsupported` for a rollout whose name is not this thread's; `ValueError`, a caller's
-        mistake, if the lock is not held any more, or for another Codex home.
+        mistake, if the lock was released, or for another Codex home.
         """
         if self._ended:
             raise ValueError("the lock is no longer held")

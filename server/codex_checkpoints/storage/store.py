@@ -1,7 +1,7 @@
 """Defines the interface of a store of threads, and the decisions of all stores (STO-1).
 
 A store finds its rollouts and changes one at a time.  This module decides which rollout is current,
-which threads fit a query, and which is refused.  `local` and `memory` say where the bytes are;
+which threads fit a query, and which is refused.  `local` and `memory` supply the bytes;
 tests/storage/test_contract.py tests both.
 """
 
@@ -170,7 +170,7 @@ class RolloutStore(ABC, Generic[Lock]):
 
     It keeps histories and the readers' reports of them.  It does not interpret a history (STO-14):
     a reader reports its meaning in a patch, as a person's changes are (STO-4).  Existing bytes are
-    never changed (STO-16).  Subclasses say where the bytes are: they implement the abstract methods
+    never changed (STO-16).  Subclasses supply the bytes: they implement the abstract methods
     here, and the private ones under the right to write.
     """
 
@@ -208,17 +208,19 @@ class RolloutStore(ABC, Generic[Lock]):
     ) -> Appended:
         """Append to the current rollout in order, as given (STO-2); durable on return.
 
-        `expected` is the look on which the caller decided.  Raises `ThreadNotFound`,
+        `expected` is the stamp on which the caller decided.  Raises `ThreadNotFound`,
         `ThreadIsLive`, `Conflict` (not as expected), `StorageFailed`, `UnreadableSource` for a
         packed rollout that is damaged, and `Unsupported` for an archived thread, for a history that
         Codex would not resume, for a line that would not continue it, and for a second head.
         """
         if any(map(is_head, items)):
-            raise Unsupported("a session has one head; behind a second Codex forgets all before it")
+            raise Unsupported(
+                "a session has one head; Codex ignores everything before a second one"
+            )
         with self._writing(thread_id) as lock:
             rollout = self._newest(thread_id)
             if expected is not None and rollout.look != expected:
-                raise Conflict("the session has gone on since it was looked at")
+                raise Conflict("the session has grown since it was read")
             refuse_archived(rollout)
             return self._append(rollout, items, at, lock, expected)
 

@@ -160,7 +160,7 @@ def _task_ended(state: State, event: events.TaskEnded, record: Record) -> None:
 
 
 def _reason(state: State, trouble: events.Trouble) -> str:
-    """Return the message of an error, with the time when a used-up limit begins anew."""
+    """Return the message of an error, with the reset time of a used-up limit."""
     text = value(trouble.text, MAX_VALUE_CHARS)
     resets_at = time_of(state.resets_at) if trouble.is_limit else None
     return text if resets_at is None else f"{text} (resets {resets_at})"

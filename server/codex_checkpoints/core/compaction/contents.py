@@ -1,4 +1,4 @@
-"""Describes a replacement, for its record and for a person who looks at it first (DIG-9)."""
+"""Describes a finished replacement, for its record and for a preview; chooses nothing (DIG-9)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class KeptMessage:
 
 @frozen
 class CompactionWarning:
-    """A warning about a compaction: a code, the number of things it concerns, and a sentence."""
+    """A warning about a compaction: a code, the number of affected items, and a sentence."""
 
     code: str
     count: int
@@ -113,14 +113,16 @@ def _warnings(built: Replacement, *, live: bool) -> Iterator[CompactionWarning]:
         yield CompactionWarning("digest_too_small", 1, message)
     left: tuple[Fate, ...] = ("over_budget", "over_target")
     if gone := sum(fate in left for fate in fates):
-        yield CompactionWarning("messages_left_out", gone, _said(gone, "left out for lack of room"))
+        yield CompactionWarning(
+            "messages_left_out", gone, _messages_sentence(gone, "left out for lack of room")
+        )
     if merged := fates.count("merged"):
-        told = _said(merged, "merged with a later one that is equal")
-        yield CompactionWarning("messages_merged", merged, told)
+        text = _messages_sentence(merged, "merged with a later one that is equal")
+        yield CompactionWarning("messages_merged", merged, text)
     if cut := fates.count("truncated"):
         many = f"{cut} long messages were shortened."
-        told = "One long message was shortened." if cut == 1 else many
-        yield CompactionWarning("messages_cut", cut, told)
+        text = "One long message was shortened." if cut == 1 else many
+        yield CompactionWarning("messages_cut", cut, text)
     if live:
         yield CompactionWarning(
             "session_live",
@@ -130,6 +132,6 @@ def _warnings(built: Replacement, *, live: bool) -> Iterator[CompactionWarning]:
         )
 
 
-def _said(count: int, what: str) -> str:
-    who = "1 of your messages is" if count == 1 else f"{count} of your messages are"
-    return f"{who} {what}."
+def _messages_sentence(count: int, fate: str) -> str:
+    subject = "1 of your messages is" if count == 1 else f"{count} of your messages are"
+    return f"{subject} {fate}."

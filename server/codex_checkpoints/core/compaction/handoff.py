@@ -51,7 +51,7 @@ def handoff(view: str, digest: str = "") -> Json:
 
 
 def is_due(source: str, checkpoint: Checkpoint, view: str, window: Iterable[Item]) -> bool:
-    """Return whether Codex gets the bundle of a view at a `SessionStart`.
+    """Return whether a `SessionStart` hook hands Codex the bundle of a view.
 
     `source` is Codex's word for why the session starts, `window` are the items that a model would
     get, from the last compaction on.  After a compaction the bundle is always given; on a resume or

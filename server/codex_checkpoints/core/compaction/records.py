@@ -132,7 +132,8 @@ class Undone:
 class Prepared:
     """A change that is about to happen, written before the history changes.
 
-    A later run that finds it last checks whether the change happened; if not, it is removed.
+    A later run that finds it as the last record checks whether the change happened, and removes it
+    if not.
     """
 
     record: Installed | Undone

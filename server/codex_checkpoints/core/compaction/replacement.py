@@ -1,4 +1,4 @@
-"""Builds a replacement of the user's messages and one handoff.
+"""Builds the history after a compaction: the user's messages that stay, and one handoff.
 
 The same history, checkpoint, caps and terms give the same bytes (JUN-7, JUN-8, JUN-43, CKP-17).
 """
@@ -98,7 +98,7 @@ def _pair(item: Json) -> tuple[str, str] | None:
     form = str(item.get("type"))
     family = _FAMILIES.get(form)
     call_id = text_of(item.get("call_id"))
-    # Codex requires no partner if the service ran the call, or nobody did.
+    # Codex requires no partner if the service ran the call, or if nothing ran it.
     if family is None or item.get("execution") == "server":
         return None
     if call_id is None and form in {"local_shell_call", "tool_search_call"}:
@@ -147,7 +147,7 @@ Reason = Literal[
 
 @frozen
 class Declined:
-    """A refused compaction: the reason, and its numbers (JUN-45)."""
+    """A declined compaction: the reason, and its numbers (JUN-45)."""
 
     reason: Reason
     facts: Mapping[str, int | str]
@@ -333,11 +333,11 @@ def _asked_items(
     A request that an earlier replacement has as well is left out.
     """
     known = {"\n".join(texts(each.item)) for each in selection.retained}
-    said = [place for place, past in enumerate(history) if past.kind == "user"]
+    typed = [place for place, past in enumerate(history) if past.kind == "user"]
     items: list[tuple[int, Json]] = []
     for each in asked.messages:
         if each.text not in known:
-            later = said[max(0, len(said) - each.followed_by) :]
+            later = typed[max(0, len(typed) - each.followed_by) :]
             items.append((min(later, default=len(history)), user_message([each.text])))
     return items
 

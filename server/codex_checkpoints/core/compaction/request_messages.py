@@ -1,4 +1,4 @@
-"""Words the requests that are not user messages for a replacement or a pack (NOW-1, NOW-5).
+"""Makes messages for a replacement or a pack from other requests (NOW-1, NOW-5).
 
 A goal, an approved plan and the task of a helper reach a session outside its user messages, so a
 replacement that keeps only those would lose the purpose of the session.

@@ -37,7 +37,7 @@ class WindowOverrides:
 
 
 def window(advertised: int | None, named: WindowOverrides) -> int | None:
-    """Return the window size of a session, None if nobody names one (JUN-21)."""
+    """Return the window size of a session, None if it is unknown (JUN-21)."""
     return window_size(advertised, named.environment, named.setting)[0]
 
 

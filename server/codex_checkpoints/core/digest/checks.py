@@ -1,6 +1,6 @@
 """Keeps the last outcome of each command that verified something, for `[CHECKS]`.
 
-`core.rollout.commands` alone decides which commands are checks.
+`core.shell.commands` alone decides which commands are checks.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Chooses the lines that a digest quotes to complement its other sections: one pure function.
 
-Each line has a worth, and so has each name in it that is not quoted yet; the next line is the one
-that adds most for its bytes.  Lines of one record share a heading, so a second one costs less, and
-a neighbour of a chosen line is worth more, since a patch needs whole hunks.  The order depends
-neither on the room, which only ends it, so more room never quotes less, nor on the order of the
-input: of two lines that add the same, the newer one comes first.
+Each line has a weight, and so has each name in it that is not quoted yet; the next line is the one
+with the highest gain per byte.  Lines of one record share a heading, so a second one costs less.  A
+neighbour of a chosen line weighs more, since a patch needs whole hunks.  The order depends neither
+on the room, which only ends it, so more room never quotes less, nor on the order of the input: of
+two lines with the same gain the newer one comes first.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Chosen:
 def choose(  # noqa: PLR0913 - the inputs of a choice
     candidates: Iterable[Candidate],
     worths: Mapping[str, int],
-    held: Iterable[str],
+    quoted: Iterable[str],
     room: int,
     *,
     heading: Callable[[int], Heading],
@@ -74,11 +74,11 @@ def choose(  # noqa: PLR0913 - the inputs of a choice
 ) -> Chosen:
     """Return the best lines within `room` bytes.
 
-    `worths` are the worths of names, `held` the names already quoted; `allowed` checks whether a
+    `worths` are the worths of names, `quoted` the names already quoted; `allowed` checks whether a
     line may be quoted.
     """
     packing = _Packing({each.place: each for each in candidates}, worths, heading)
-    packing.hold(held)
+    packing.mark_quoted(quoted)
     chosen = Chosen()
     for each in packing.order():
         if not allowed(each):
@@ -102,7 +102,7 @@ class _Packing:
     _candidates: dict[LineKey, Candidate]
     _worths: Mapping[str, int]
     _heading: Callable[[int], Heading]
-    _held: set[str] = Factory(set[str])
+    _quoted: set[str] = Factory(set[str])
     _opened: set[int] = Factory(set[int])
     _taken: set[LineKey] = Factory(set[LineKey])
     _heap: list[tuple[int, LineKey]] = Factory(list[tuple[int, LineKey]])
@@ -133,13 +133,13 @@ class _Packing:
             record, row = candidate.place
             heapq.heappush(self._heap, (-gain, (-record, -row)))
 
-    def hold(self, names: Iterable[str]) -> None:
+    def mark_quoted(self, names: Iterable[str]) -> None:
         """Mark names as quoted, and the names within them."""
-        self._held.update(chain.from_iterable(map(within, names)))
+        self._quoted.update(chain.from_iterable(map(within, names)))
 
     def take(self, candidate: Candidate) -> None:
         """Mark a line as quoted."""
-        self.hold(self._names(candidate))
+        self.mark_quoted(self._names(candidate))
         self._opened.add(candidate.place[0])
         self._taken.add(candidate.place)
         for place in candidate.beside:
@@ -162,13 +162,13 @@ class _Packing:
         if not self._taken.isdisjoint(candidate.beside):
             value = value * _BESIDE[0] // _BESIDE[1]
         for name in self._names(candidate):
-            if name not in self._held:
+            if name not in self._quoted:
                 value += self._worths.get(name, 0)
         return value * _SCALE // (self.cost(candidate) + _OVERHEAD)
 
 
 def within(name: str) -> set[str]:
-    """Return a name and the names within it: `a.b.c` holds `b.c`, `a.b` and `b`."""
+    """Return a name and the names within it: `a.b.c` contains `b.c`, `a.b` and `b`."""
     parts = [found.span() for found in _PART.finditer(name)]
     starts, ends = {start for start, _ in parts}, {end for _, end in parts}
     begun, ended = {name[start:] for start in starts}, {name[:end] for end in ends}

@@ -125,10 +125,10 @@ class _Composing:
         chosen = self._chosen(quotes, known)
         free = self._room - self._cost(quotes, chosen)
         before = self._room
-        standing = sum(size_of(line.text) for line in self._lines["OUTCOMES"])
+        answers = sum(size_of(line.text) for line in self._lines["OUTCOMES"])
         at_length = sum(size_of(row.forms[-1]) for row, is_sure in outcomes if is_sure)
         self._room = free
-        self._outcomes(outcomes, free + standing - at_length)
+        self._outcomes(outcomes, free + answers - at_length)
         grown = free - self._room
         self._room = before - grown
         if grown > 0:
@@ -155,14 +155,14 @@ class _Composing:
         def allowed(each: Candidate) -> bool:
             return not (quotes[each.place[0]].kind == "output" and is_policy(each.text))
 
-        stands = [line.text for name in SECTIONS[1:] for line in self._lines[name]]
-        names = [name for text in [*stands, *self._terms.beside] for name in names_in(text)]
-        bodies = [text.partition(": ")[2] for text in stands]
+        shown = [line.text for name in SECTIONS[1:] for line in self._lines[name]]
+        names = [name for text in [*shown, *self._terms.beside] for name in names_in(text)]
+        bodies = [text.partition(": ")[2] for text in shown]
         parts = [part for body in bodies for part in (body, *body.split(BREAK))]
         parts += [part for text in self._terms.beside for part in text.split("\n")]
-        held = {shortened(part.strip()) for part in parts}
+        quoted = {shortened(part.strip()) for part in parts}
         room = self._room - heading_size("KEY_LINES")
-        free = known.free(held)
+        free = known.free(quoted)
         return choose(free, known.worths, names, room, heading=heading, allowed=allowed)
 
     def digest(self) -> Digest:
@@ -207,10 +207,10 @@ class _Composing:
             size_of(line.text) for line in self._lines[name]
         )
         self._lines[name], self._left[name], left = [], 0, 0
-        for row, is_told_at_length in rows:
+        for row, is_at_length in rows:
             size = size_of(row.forms[-1])
-            room -= 0 if is_told_at_length else size
-            if room < 0 and not is_told_at_length:
+            room -= 0 if is_at_length else size
+            if room < 0 and not is_at_length:
                 left += 1
                 continue
             cost += size

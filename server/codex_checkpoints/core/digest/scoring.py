@@ -107,7 +107,7 @@ _SAID: Final = 2
 _OLDEST: Final = 1000
 """A turn of this age or older counts nothing."""
 
-_TELLING: Final = 8
+_DISTINCTIVE: Final = 8
 """A shorter line occurs in many files: it does not show that an output is an edited file."""
 
 _FROM_FILES: Final = frozenset({"patch", "written", "output"})
@@ -142,9 +142,9 @@ class QuotableLines:
     lines: tuple[Candidate, ...]
     worths: Mapping[str, int]
 
-    def free(self, held: Collection[str]) -> list[Candidate]:
+    def free(self, quoted: Collection[str]) -> list[Candidate]:
         """Return the lines that are not quoted yet."""
-        return [each for each in self.lines if each.text not in held]
+        return [each for each in self.lines if each.text not in quoted]
 
 
 def known_of(quotes: Sequence[Quote], tables: Tables) -> QuotableLines:
@@ -190,10 +190,10 @@ def _candidates(rows: Sequence[LineFeatures], worths: Mapping[str, int]) -> Iter
 def rows_of(quotes: Sequence[Quote]) -> Iterator[LineFeatures]:
     """Yield the lines that may be quoted, without those that a later patch removed."""
     gone, own, patched = removed_since(quotes), edited(quotes), _patched(quotes)
-    behind = sum(len(quote.text) for quote in quotes)
+    later = sum(len(quote.text) for quote in quotes)
     names = dict[str, tuple[str, ...]]()
     for number, quote in enumerate(quotes):
-        behind -= len(quote.text)
+        later -= len(quote.text)
         if quote.where.age >= _OLDEST:
             continue
         rows = list(lines_of(quote))
@@ -203,7 +203,7 @@ def rows_of(quotes: Sequence[Quote]) -> Iterator[LineFeatures]:
             left = max(0, left - len(text) - 1)
             if quote.kind in _FROM_FILES and gone.get(plain_line(quote, text), -1) > number:
                 continue
-            bucket = min(((behind + left) // _NEAR).bit_length(), BUCKETS - 1)
+            bucket = min(((later + left) // _NEAR).bit_length(), BUCKETS - 1)
             if text not in names:
                 names[text] = tuple(dict.fromkeys(names_in(text)))
             age = quote.where.age
@@ -234,7 +234,7 @@ def _source(
         return "stale"
     if files or _READS.match(quote.label):
         return "older" if quote.where.age else "fresh"
-    is_edited = any(len(row) >= _TELLING and row in own for _, row in rows)
+    is_edited = any(len(row) >= _DISTINCTIVE and row in own for _, row in rows)
     return "edited" if is_edited else "other"
 
 

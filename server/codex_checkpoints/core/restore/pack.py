@@ -418,7 +418,7 @@ def _command(check: Check, gathered: DigestSource) -> tuple[str, str]:
 
 
 def command_id(check: Check) -> str:
-    """Return the name of a command among the items: the anchor of its outcome."""
+    """Return the item id of a command: the anchor of its outcome."""
     return f"command:#{check.where.seq}"
 
 

@@ -331,7 +331,7 @@ WEAK = "stat:"
 class Drift:
     """A file that changed since the marker's turn.
 
-    The hashes are from the marker's creation and from now, or `unknown:` for one that nobody saw.
+    The hashes are from the marker's creation and from now, `unknown:` if not recorded.
     """
 
     uri: str
@@ -341,7 +341,7 @@ class Drift:
 
 @frozen
 class Missing:
-    """A file that cannot be seen now; `then` is its hash when the marker was made.
+    """A file that is missing or unreadable now; `then` is its hash when the marker was made.
 
     `then` is `unknown:` where the file was not seen at that time either.
     """

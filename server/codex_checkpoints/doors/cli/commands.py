@@ -77,12 +77,12 @@ class Parser(argparse.ArgumentParser):
 
 
 def refresh(services: Terminal, _options: argparse.Namespace) -> None:
-    """Bring the index up to date."""
+    """Update the index."""
     services.update_index()
 
 
 def refresh_for_session(services: Terminal, options: argparse.Namespace) -> None:
-    """Bring the index up to date; warn if the named file is not a session of Codex's.
+    """Update the index; warn if the named file is not a session of Codex's.
 
     Reading never fails, so the answer about such a file would be an empty one.
     """
@@ -113,8 +113,8 @@ class Commands:
         parsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
         self._parsers: dict[str, argparse.ArgumentParser] = {}
         for name, about in abouts.items():
-            said = f"{about[0].upper()}{about[1:]}."
-            added = parsers.add_parser(name, help=about, description=said, parents=[folders])
+            description = f"{about[0].upper()}{about[1:]}."
+            added = parsers.add_parser(name, help=about, description=description, parents=[folders])
             self._parsers[name] = added
 
     def add(

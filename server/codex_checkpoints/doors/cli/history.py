@@ -46,8 +46,8 @@ def add(commands: Commands) -> None:
     add("timeline", _timeline, ANY_SESSION, JSON)
     path = value("uri", "PATH", "show the patches of this file", nargs="?")
     only = value("--turn", "TURN", f"only this turn: {A_TURN}", dest="turn_id")
-    behind = value("--after", "TURN", "only the turns after this one", dest="after_turn_id")
-    add("changes", _changes, ANY_SESSION, path, only, behind, JSON)
+    after = value("--after", "TURN", "only the turns after this one", dest="after_turn_id")
+    add("changes", _changes, ANY_SESSION, path, only, after, JSON)
     add("losses", _losses, ANY_SESSION, JSON)
     turns = (
         value("--from", "TURN", f"the first: {A_TURN}", dest="from_turn_id", required=True),

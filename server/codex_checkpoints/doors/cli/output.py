@@ -91,16 +91,16 @@ def refused(refusal: Refusal, screen: Screen, *, as_json: bool) -> None:
         error = {"code": refusal.code, "message": sentence_of(refusal), "facts": facts}
         write_json({"error": error}, indent=False)
     else:
-        hints = [refusal.facts.get("hint") or _way_out(refusal)]
+        hints = [refusal.facts.get("hint") or _remedy(refusal)]
         if refusal.facts.get("canForce"):
             hints.append("--force does it anyway.")
         hint = screen.within(" ".join(str(each) for each in hints if each))
-        said = " ".join(filter(None, (sentence_of(refusal), hint)))
-        say(f"{said} [{refusal.code}]")
+        text = " ".join(filter(None, (sentence_of(refusal), hint)))
+        say(f"{text} [{refusal.code}]")
 
 
 def failed(error: Exception, *, as_json: bool) -> None:
-    """Report a defect of ours: as JSON on stdout, else in one line on stderr."""
+    """Report an internal error: as JSON on stdout, else in one line on stderr."""
     what = defect(error)
     if as_json:
         write_json({"error": {"code": "internal", "message": what, "facts": {}}}, indent=False)
@@ -111,19 +111,19 @@ def failed(error: Exception, *, as_json: bool) -> None:
 _NAMED = 4
 """Number of sessions that are named; more are hard to read in one line."""
 
-_WAYS_OUT = {
+_REMEDIES = {
     "unknown_session": (
         "`sessions` lists them; give an id, at least its first 8 characters, or a whole name."
     ),
     "codex_not_found": "Install the Codex CLI, or put its folder on the PATH.",
     "unknown_turn": "`outline` lists the turns of a session.",
     "unknown_checkpoint": "`marks` lists the markers of a session.",
-    "unknown_compaction": "Give its id, which `windows` lists, or that of the session it made.",
+    "unknown_compaction": "Give its id, which `windows` lists, or the id of the session it made.",
     "unknown_operation": "`restores` lists them.",
     "unknown_ref": "`recall --query TEXT` finds records by their words.",
     "turn_not_complete": "Wait until it has ended, or name an earlier one.",
 }
-_WAYS_OUT_BY_REASON = {
+_REMEDIES_BY_REASON = {
     "nothing_new": "`codex-checkpoints resume {into}` continues there.",
     "compacted": "`codex-checkpoints resume {into}` continues there.",
     "exists": "Try again.",
@@ -132,13 +132,13 @@ _WAYS_OUT_BY_REASON = {
     "imported": "`codex-checkpoints resume {sessionId}` continues it.",
     "later_compaction": "`windows` lists the compactions; undo the latest one first.",
     "later_window": "To go back to an earlier turn, `mark` it and `restore` it.",
-    "no_id": "`codex-checkpoints doctor` says what cannot be read.",
+    "no_id": "`codex-checkpoints doctor` reports unreadable files.",
     "other_bytes": "To go back to an earlier turn, `mark` it and `restore` it.",
 }
 """By the reason in the facts, which fill the names in braces."""
 
 
-def _way_out(refusal: Refusal) -> str | None:
+def _remedy(refusal: Refusal) -> str | None:
     """Return the command that helps; the service itself names no command."""
     if refusal.code == "ambiguous_session":
         candidates = cast("list[str]", refusal.facts["candidates"])
@@ -148,8 +148,8 @@ def _way_out(refusal: Refusal) -> str | None:
         return f"It is {refusal.facts['path']}; --state-dir names another state folder."
     if "codexHome" in refusal.facts:
         return None  # the sentence itself names the remedy: the home is missing
-    found = _WAYS_OUT_BY_REASON.get(str(refusal.facts.get("reason")))
-    return _WAYS_OUT.get(refusal.code) if found is None else found.format_map(refusal.facts)
+    found = _REMEDIES_BY_REASON.get(str(refusal.facts.get("reason")))
+    return _REMEDIES.get(refusal.code) if found is None else found.format_map(refusal.facts)
 
 
 def colour() -> bool:

@@ -71,7 +71,7 @@ class HomeTools:
         except Exception as error:  # noqa: BLE001 - a defect in one call is not the end
             # A traceback could hold the text of a session.
             logger.error("%s of %s: %s", name, session, type(error).__name__)  # noqa: TRY400
-            return _refused("internal", f"a defect of ours, {type(error).__name__}", {})
+            return _refused("internal", f"internal error ({type(error).__name__})", {})
         logger.info("%s of %s done", name, session)
         return result
 

@@ -29,7 +29,7 @@ BASE_TOKENS = 6_000
 CONTEXT_TOKENS = 2_000
 """Minimum tokens of a new thread's context and the request for a summary."""
 
-_COMES_ANEW: frozenset[ItemKind] = frozenset({"instructions", "context"})
+_SENT_AGAIN: frozenset[ItemKind] = frozenset({"instructions", "context"})
 
 
 @frozen
@@ -93,9 +93,9 @@ def excerpt_of(sessions: Sessions, source: CompactionSource, room: int) -> Excer
         rows = (source.row, *sessions.catalogue.chains.below(source.row))
         if not any(each.rollout.compressed for each in rows):
             return None
-    items = [item for item in history if kind_of(item) not in _COMES_ANEW]
-    anew = max(CONTEXT_TOKENS, context.history - of_items(items))
-    found = handed_over(items, max(0, room - anew), of_item)
+    items = [item for item in history if kind_of(item) not in _SENT_AGAIN]
+    sent_again = max(CONTEXT_TOKENS, context.history - of_items(items))
+    found = handed_over(items, max(0, room - sent_again), of_item)
     if isinstance(found, NewestTooLarge):
         facts = {"tokens": found.tokens, "target": found.limit}
         raise declined_by(Declined("item_too_large", facts), source)
@@ -125,10 +125,10 @@ def determinism_of(items: Sequence[Json]) -> Determinism:
 
 
 def no_preview(source: CompactionSource, seconds: float) -> Refusal:
-    """Return the refusal to preview a summary by a model."""
+    """Return the refusal to preview a model's summary."""
     before = source.traced.history.context.usable
     size = f"{before.tokens} tokens ({before.source})"
-    message = f"Codex makes this summary with its model, which no preview asks; now it is {size}"
+    message = f"a preview never calls a model, and this summary needs one; the size now is {size}"
     facts = {
         "sessionId": source.session_id,
         "strategy": "codex",

@@ -1,7 +1,7 @@
 """Compacts a session as one operation: installs a checkpoint in place of a history (CKP-1).
 
 The replacement is built without writing (CKP-14).  Then it waits for hooks, and for Codex if Codex
-makes the summary; a session that changed meanwhile is read again.  Hooks are told the result.
+makes the summary; a session that changed meanwhile is read again.  Hooks then get the result.
 """
 
 from __future__ import annotations
@@ -164,7 +164,9 @@ class Compacting:
         with events.failing():
             done = self._settled(request, source, plan, fork)
             record, row = self._installed(request, done, at, ids, events, results)
-        words = _hook_input(request, done.source, "PostCompact") | {"compaction": _told(record)}
+        words = _hook_input(request, done.source, "PostCompact") | {
+            "compaction": _hook_facts(record)
+        }
         observed = yield from on_another_thread(lambda: after.notify(words))
         if observed:
             events.note("CompactionObserved", {"hooks": without_reasons(observed)}, step=1)
@@ -256,13 +258,13 @@ class Compacting:
         if request.into == "in-place" and source.live:
             raise session_live(source.session_id)
         if request.into == "in-place" and source.row.archived:
-            message = f"session {source.session_id} is archived: it has to leave the archive first"
+            message = f"session {source.session_id} is archived: it must leave the archive first"
             hint = "Unarchive it first, or compact into a new session."
             facts = {"sessionId": source.session_id, "reason": "archived", "hint": hint}
             raise Refusal("conflict", message, facts)
         if not request.force:
             refuse_repeated(self._sessions.compactions.of(source.session_id), source)
-        if request.requested_by != "automatic":  # otherwise the check before has reported it
+        if request.requested_by != "automatic":  # otherwise the earlier check has reported it
             for name in self._sessions.ignored_variables():
                 logger.warning("%s", ignored_variable(name))
         return source
@@ -313,7 +315,7 @@ class Compacting:
         plan: CompactionPlan | Job,
         fork: str | None,
     ) -> CompactionPlan:
-        """Return the plan to install, made anew if the session changed in the meantime.
+        """Return the plan to install, rebuilt if the session changed in the meantime.
 
         `fork` is the scratch fork with a summary by Codex, which knows nothing of later records.
         """
@@ -321,7 +323,7 @@ class Compacting:
         if isinstance(plan, CompactionPlan):
             if changed:
                 plan = self._built(request, seal=True)
-                # The compaction that was written in the meantime came first.
+                # A compaction that was written in the meantime must still be refused.
                 plan = evolve(plan, source=evolve(plan.source, known=source.known))
             return plan
         if changed:
@@ -424,7 +426,7 @@ class Compacting:
             moment_of(stamp),
             (session_id, first, second),
         )
-        # From this a list knows how full the session is before Codex has ever sent it (CKP-28).
+        # Lists read the fill of the session from this before Codex has sent it (CKP-28).
         info = {"info": {"model_context_window": window}}
         size = token_count(plan.built.report.after, info)
         return NewThread(made.meta, items_of((*made.lines, size))), made.chain
@@ -434,7 +436,7 @@ class Compacting:
         return HookEvent(hooks, self._outside.run, self._sessions.records.state_dir)
 
 
-def _told(record: Installed) -> dict[str, object]:
+def _hook_facts(record: Installed) -> dict[str, object]:
     """Return the facts of a compaction for hooks: ids, counts and digests."""
     return {
         "compaction_id": record.compaction_id,

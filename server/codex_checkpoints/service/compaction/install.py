@@ -131,7 +131,7 @@ def changing(
 
 
 def reopened(sessions: Sessions, written: Json) -> CompactionWork | None:
-    """Return the compaction that a process wrote down; None if its line cannot be read."""
+    """Return the compaction in the file of an operation; None if its line cannot be read."""
     record, session_id = record_of(written.get("compaction")), text_of(written.get("sessionId"))
     if session_id is None or not isinstance(record, Installed | Undone):
         return None
@@ -291,18 +291,18 @@ class Undoing:
     def _check(self, record: Installed, source: CompactionSource) -> None:
         if source.live:
             raise session_live(source.session_id)
-        said_since = len(source.traced.history.items) > len(record.items)
+        has_new_items = len(source.traced.history.items) > len(record.items)
         # A turn that was cut off before a forced compaction stays open, and an undo stays possible.
-        if said_since and not source.ended:
+        if has_new_items and not source.ended:
             message = f"the last turn of session {source.session_id} is open"
             raise Refusal("turn_not_complete", message, {"sessionId": source.session_id})
         records = self._sessions.compactions.of(source.session_id)
         if is_undone(records, record.compaction_id):
             raise _conflict(record, "undone", "it was undone already")
         if standing(records, source.session_id) != record:
-            raise _conflict(record, "later_compaction", "a later compaction has to be undone first")
+            raise _conflict(record, "later_compaction", "a later compaction must be undone first")
         if source.traced.history.chain.current not in _windows_of(record, records):
-            raise _conflict(record, "later_window", "the session is in another window by now")
+            raise _conflict(record, "later_window", "the session has moved to another window")
 
 
 def _items(

@@ -74,6 +74,6 @@ def blocked_by_hook(
     else:
         events.note("CompactionBlocked", {"hooks": [], "reason": "settings"})
         message = "the settings cannot be read, and they may name hooks that would stop it"
-        hint = "`codex-checkpoints doctor` says what is wrong with config.toml."
+        hint = "`codex-checkpoints doctor` names the error in config.toml."
         facts |= {"reason": "settings", "hook": None, "hint": hint}
     return Refusal("blocked_by_hook", message, facts)

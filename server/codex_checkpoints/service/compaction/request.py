@@ -66,7 +66,7 @@ class HookEvent:
         return tuple(results), None
 
     def notify(self, facts: Mapping[str, object]) -> tuple[HookOutcome, ...]:
-        """Run all hooks, whatever they answer."""
+        """Run all hooks and ignore their answers."""
         return tuple(
             self._result(number, hook, facts, nobody) for number, hook in enumerate(self.hooks, 1)
         )
@@ -96,7 +96,7 @@ def _answer(number: int, output: bytes | None) -> HookOutcome:
         answer: object = orjson.loads(output)
     except orjson.JSONDecodeError:
         return HookOutcome(number, "garbage")
-    # An unknown field may be meant to stop us: such an answer counts as none.
+    # An unknown field may be meant to stop the compaction, so such an answer is invalid.
     if (
         not is_object(answer)
         or not answer.keys() <= _KEYS
@@ -203,7 +203,7 @@ class Compacted:
 
 def session_live(session_id: str) -> Refusal:
     """Return the refusal to write to a session that another process has loaded."""
-    message = f"session {session_id} is open in another process, which would not notice"
+    message = f"session {session_id} is open in another process, which would not see the change"
     hint = "Close it in Codex, or compact into a new session."
     return Refusal("session_live", message, {"sessionId": session_id, "hint": hint})
 

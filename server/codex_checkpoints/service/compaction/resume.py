@@ -1,7 +1,7 @@
 """Checks a session before a person resumes it (JUN-16).
 
 We can act only while Codex does not have it loaded (JUN-36).  Nothing is compacted in place
-automatically, and no text of a session has an influence (JUN-22).
+automatically, and no text of a session affects the decision (JUN-22).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reads a session for a compaction, up to one byte, while others may append to it.
 
-The checkpoint, the history, the state of the last turn and the digests are of the same bytes.
+The checkpoint, the history, the state of the last turn and the digests cover the same bytes.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class CompactionSource:
 
     @property
     def look(self) -> RolloutStamp:
-        """Return the look, which is equal while the session is unchanged."""
+        """Return the stamp of the file, which is equal while the session is unchanged."""
         return self.row.rollout.look
 
     @property
@@ -179,7 +179,7 @@ class Sources:
     def look_at(self, session: str) -> CompactionSource:
         """Read a session for a preview; refuses as `read`.
 
-        An unchanged one is taken from the cache, whatever part is needed now.
+        An unchanged session comes from the cache, whichever part is needed.
         """
         cache = self._sessions.catalogue.cache
         kept = cache.latest_of(CompactionSource)
@@ -192,7 +192,7 @@ class Sources:
         return evolve(self._as_of_now(kept), gathered=gathered)
 
     def _as_of_now(self, source: CompactionSource) -> CompactionSource:
-        """Return a source with its present users."""
+        """Return a source with `live` and `cut_off` as of now."""
         live = self._sessions.catalogue.store.live_threads()
         cut_off = not source.ended and was_cut_off(source.row, live, stamps.moment())
         return evolve(source, live=source.session_id in live, cut_off=cut_off)
@@ -283,7 +283,7 @@ def _check_whole(row: Row, opened: SessionFile) -> None:
     """Check that the bases of a session are complete; refuses `unreadable_source`."""
     broken = [each for each in opened.problems if each.code != "base_short"]
     if broken:
-        message = f"session {row.session_id} builds on a rollout that is not there"
+        message = f"session {row.session_id} builds on a rollout that is missing"
         facts = {"path": row.path, "reason": broken[0].code}
         raise Refusal("unreadable_source", message, facts)
 

@@ -1,4 +1,4 @@
-"""Warns before a compaction: a goal that stays behind, hooks that do not run, pages counted."""
+"""Warns before a compaction: a goal that is not carried over, hooks that do not run, web pages."""
 
 from __future__ import annotations
 

@@ -152,12 +152,13 @@ def changes(sessions: Sessions, params: ChangesParams) -> FileChanges:
 def _range(replay: Replay, params: ChangesParams, session_id: str) -> tuple[int, int]:
     """Return the position of the line before the first one that counts, and of the last one."""
     turns = replay.state.turns.turns
-    begin, end, behind = 0, replay.scale.lines, replay.scale.lines
+    lines = replay.scale.lines
+    begin, end = 0, lines
     if params.turn_id is not None:
         turn = find_turn(replay, params.turn_id, session_id)
-        begin, end = turn.opened - 1, end_of(turn, turns) or behind
+        begin, end = turn.opened - 1, end_of(turn, turns) or lines
     if params.after_turn_id is not None:
-        begin = end_of(find_turn(replay, params.after_turn_id, session_id), turns) or behind
+        begin = end_of(find_turn(replay, params.after_turn_id, session_id), turns) or lines
     return begin, end
 
 
@@ -179,7 +180,7 @@ class _One:
         """Return the hash of a file that was seen after each touch."""
         return [self.seen.get((uri, each.seq)) or each.hash for each in touches]
 
-    def change(  # noqa: PLR0913 - each tells something of its own
+    def change(  # noqa: PLR0913 - all inputs of one file
         self,
         uri: str,
         touches: Sequence[FileTouch],

@@ -30,7 +30,7 @@ _LINE = 1 << 8
 """Number of bytes within which a line names its kind."""
 
 _BEGINS = (COMPACTION, ROLLBACK)
-"""Parts of a line after which a window begins anew, or perhaps an earlier one again."""
+"""Parts of a line that begins a new window, or may reopen an earlier one."""
 
 _VIEW = CHECKPOINT_LINE.encode()
 """The beginning of a view, as a file has it."""
@@ -173,7 +173,7 @@ def _opened(
         place = last_line_with(reader, path, end, _BEGINS)
         if place is not None:
             recent = _read_alone(line_at(reader, path, place, end), place)
-            certain = recent.compacted and not _is_behind_rollback(reader, path, place)
+            certain = recent.compacted and not _follows_rollback(reader, path, place)
             return CurrentWindow(items, recent.window_id) if certain else None
     return CurrentWindow(items, _first_window(reader, current))
 
@@ -196,7 +196,7 @@ def _recent(reader: RolloutReader, path: str, size: int, last: int, trace: bytes
         recent.reader.begin_file(None)
         _, rest = reader.read(path, place, recent.reader.feed)
         recent.reader.close(rest)
-    rolled_back = recent.compacted and _is_behind_rollback(reader, path, last)
+    rolled_back = recent.compacted and _follows_rollback(reader, path, last)
     return None if rolled_back else recent
 
 
@@ -207,7 +207,7 @@ def _read_alone(line: bytes, place: int) -> Recent:
     return recent
 
 
-def _is_behind_rollback(reader: RolloutReader, path: str, place: int) -> bool:
+def _follows_rollback(reader: RolloutReader, path: str, place: int) -> bool:
     """Return whether a rollback precedes a place, without a beginning of a task between them."""
     found = last_line_with(reader, path, place, (*BEGINNINGS, ROLLBACK))
     if found is None:

@@ -1,7 +1,7 @@
 """Rebuilds the history that Codex would send when a session is resumed.
 
-The core reads a session twice (`core.history`); this brings the bytes.  The session may grow in
-between, so the second pass stops where the first did.  Nothing is written.
+`core.agents.codex.history` reads a session twice; this module supplies the bytes.  The session may
+grow in between, so the second pass stops where the first did.  Nothing is written.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Histories:
         row = self._sessions.find(session)
         chain = self.first_pass(row).choice.chain
         if chain.first is None or chain.current is None:
-            message = f"the session file of {row.session_id} does not tell the ids of its windows"
+            message = f"the session file of {row.session_id} does not name its windows"
             raise Refusal("missing_context", message, {"sessionId": row.session_id})
         return Fragment(row.session_id, chain.first, chain.current, chain.previous)
 

@@ -118,8 +118,8 @@ def _events(sessions: Sessions, row: Row, found: Timeline) -> Iterator[TimelineE
         made = None if how is None else how.by
         name = window.window_id if made is None else made.compaction_id
         yield event("compaction", window.opened_seq, window.opened_at, name)
-    behind = (*opened[1:], found.replay.seq + 1)
-    ends = {turn.turn_id: end - 1 for turn, end in zip(turns, behind, strict=False)}
+    next_opened = (*opened[1:], found.replay.seq + 1)
+    ends = {turn.turn_id: end - 1 for turn, end in zip(turns, next_opened, strict=False)}
     with keeping("markers", row.session_id):
         markers = marker_set_of(sessions.records.lines(row.session_id, MARKERS)).markers
     for marker in markers:
@@ -227,31 +227,34 @@ def transcript(sessions: Sessions, session: str, turn: str | int, offset: int) -
     entries = [each for each in recall.entries if not (recall.typed and each.in_history)]
     answers = {each.ids[:1]: each for each in entries if each.kind == "output" and each.ids}
     patches = {each.ids[:1] for each in entries if each.kind == "patch"}
-    told = [
+    visible = [
         each
         for each in entries
-        if each.kind != "output" or not _says_nothing(each, of_patch=each.ids[:1] in patches)
+        if each.kind != "output"
+        or not _is_only_confirmation(each, of_patch=each.ids[:1] in patches)
     ]
-    some = told[offset : offset + MOST_ITEMS]
+    some = visible[offset : offset + MOST_ITEMS]
     shown = tuple(_item(each, answers.get(each.ids[:1])) for each in some)
-    behind = offset + MOST_ITEMS
-    rest = behind if behind < len(told) else None
-    return TurnTranscript(meant.turn_id, numbers.get(meant.turn_id), shown, rest, len(told))
+    end = offset + MOST_ITEMS
+    next_offset = end if end < len(visible) else None
+    return TurnTranscript(
+        meant.turn_id, numbers.get(meant.turn_id), shown, next_offset, len(visible)
+    )
 
 
 def _around(opened: SessionFile, first: int, until: int | None) -> tuple[bytes, int] | None:
     """Return the lines around those from `first` to `until`, and the position of the last one.
 
-    They are searched for backwards from the end, or from the next place whose position is known by
-    now.  None if that takes longer than reading from the beginning, if they begin before the file
+    They are searched for backwards from the end, or from the next place whose position is already
+    known.  None if that takes longer than reading from the beginning, if they begin before the file
     does, as in a base, if they are long, or if it changed.
     """
     places, lines_read = opened.places, opened.replay.scale.lines
     if first * _FAR < lines_read:
         return None
     places[lines_read] = opened.mark.offset
-    behind = [] if until is None else [each for each in places if each >= until]
-    position = min(behind, default=lines_read)
+    known = [] if until is None else [each for each in places if each >= until]
+    position = min(known, default=lines_read)
     last, end = position, places[position]
     kept, size = b"", NEAR
     while end > 0 and len(kept) < _MOST_NEAR * NEAR:
@@ -276,7 +279,7 @@ def _around(opened: SessionFile, first: int, until: int | None) -> tuple[bytes, 
     return None
 
 
-def _says_nothing(output: Entry, *, of_patch: bool) -> bool:
+def _is_only_confirmation(output: Entry, *, of_patch: bool) -> bool:
     """Return whether an output only says that a plan was set or a patch applied."""
     if not of_patch:
         return _plan_in(output.about) is not None

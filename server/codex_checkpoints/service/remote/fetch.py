@@ -89,7 +89,7 @@ def _portions(
         end = data[-1:]
         yield data
     if end != b"\n" or count != row.lines:
-        raise damaged("it has another number of lines than its row says")
+        raise damaged("its number of lines does not match its row")
 
 
 def _pack_of(store: HistoryStore, found: StoredRow) -> Pack:

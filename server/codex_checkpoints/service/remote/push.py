@@ -1,8 +1,8 @@
 """Sends sessions to a remote, exactly the bytes that were shown.
 
 Bytes go first, the row last: an interrupted push leaves a session that lists do not show, or show
-in its earlier state.  A later push continues from the size in the remote.  The remote is asked for
-its size before the session file is checked again, so a shorter file is one that was reverted.
+in its earlier state.  A later push continues from the size in the remote.  The size
+in the remote is read before the session file is checked again, so a shorter file was reverted.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Pusher:
         sent, found = 0, self.store.head(going.session_id)
         for _ in range(_ATTEMPTS):
             head = found or Head(1, 0, NO_PREFIX)
-            if head.size > going.size and self._begins_so(going, head):
+            if head.size > going.size and self._begins_with_ours(going, head):
                 if not self._is_reverted(going):
                     return Pushed(going.session_id, "ahead", head.generation, sent)
                 head = _next(head)
@@ -145,7 +145,7 @@ class Pusher:
                 return added, "elsewhere"  # it was deleted
         return added, "done" if end == (going.size, going.prefix) else "elsewhere"
 
-    def _begins_so(self, going: Outgoing, head: Head) -> bool:
+    def _begins_with_ours(self, going: Outgoing, head: Head) -> bool:
         """Return whether a longer history in the remote begins with the history here."""
         found, left = sha256(), going.size
         for data in self.store.read(going.session_id, head):

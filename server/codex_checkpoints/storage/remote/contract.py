@@ -9,7 +9,7 @@ pushers and different segment sizes need no lock: a pusher that is `Elsewhere` c
 size in the answer.
 
 The row of a session is written last.  A session without a row is not listed, and a reader stops at
-the size in the row.  Nobody trusts a store: a reader checks every length, hash and prefix.
+the size in the row.  A store is not trusted: a reader checks every length, hash and prefix.
 """
 
 from __future__ import annotations
@@ -420,7 +420,7 @@ class CheckedHistory:
         self.size += len(data)
         self.prefix = self._found.hexdigest()
         if (self.size, self.prefix) != (segment.end, segment.after):
-            raise damaged("a segment holds other bytes than its name says")
+            raise damaged("a segment does not match its name")
         return data
 
     def end(self, head: Head) -> None:

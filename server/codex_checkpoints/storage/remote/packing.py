@@ -20,14 +20,14 @@ def unpacked(segment: Segment) -> bytes:
     """Return the bytes of a segment; raises `RemoteDamaged`, and never uses more than its size."""
     size = segment.end - segment.start
     if not 0 < size <= SEGMENT:
-        raise damaged("a segment has a size that no segment has")
+        raise damaged("a segment has an invalid size")
     reader = zstd.ZstdDecompressor()
     try:
         data = reader.decompress(segment.body, max_length=size + 1)
     except zstd.ZstdError as error:
-        raise damaged("a segment cannot be unpacked") from error
+        raise damaged("a segment cannot be decompressed") from error
     if len(data) != size or not reader.eof:
-        raise damaged("a segment has another length than its name says")
+        raise damaged("the length of a segment does not match its name")
     return data
 
 

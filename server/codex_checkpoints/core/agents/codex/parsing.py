@@ -1,8 +1,8 @@
-"""Makes a typed item of the JSON of a line; parsing never fails.
+"""Parses the JSON of a line into a typed item, by tables of its kinds; parsing never fails.
 
 Three forms of line occur (ROL-3, ROL-16): `{"timestamp","type","payload"}`, the same with an
 `ordinal`, and the bare items of Codex before 0.32.  Older files record work in response items and
-events, paginated files in completed items; the reducer decides which count (ROL-14).
+events, paginated files in completed items; `derive` decides which count (ROL-14).
 """
 
 from __future__ import annotations
