@@ -1,9 +1,10 @@
-"""Measures a remote on PostgreSQL: a page among many sessions, and bytes pushed and pulled.
+"""Measures a remote on PostgreSQL: a page, bytes pushed and pulled, and the commands.
 
-    remote.py [--sessions 100000] [--size 256]
+    remote.py [--sessions 100000] [--size 256] [--command 1024]
 
 The server is the tests' own.  A page is timed beside `select 1` on the same connection, and a push
-beside a copy of the same bytes over a bare connection.
+beside a copy of the same bytes over a bare connection.  The commands `push`, `search --remote` and
+`pull` run for one session of so many MB, with their peak of memory.
 """
 
 from __future__ import annotations
@@ -14,13 +15,17 @@ import random
 import resource
 import socket
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path += [str(ROOT / "server"), str(ROOT / "tests" / "support")]
+sys.path += [str(ROOT / "server"), str(ROOT / "tests" / "support"), str(ROOT / "bench")]
+
+from make_tree import make_tree  # noqa: E402
+from measure import Cost, product, run  # noqa: E402
 
 from codex_checkpoints.storage.remote.contract import Head, SessionRow, Told  # noqa: E402
 from codex_checkpoints.storage.remote.packing import SegmentStream  # noqa: E402
@@ -44,6 +49,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--sessions", type=int, default=100_000)
     parser.add_argument("--size", type=int, default=256, metavar="MB")
+    parser.add_argument("--command", type=int, default=1024, metavar="MB")
     options = parser.parse_args()
     with running() as server:
         store = PostgresHistoryStore(server.url(ADMIN, "postgres"), {})
@@ -51,6 +57,49 @@ def main() -> None:
         transfer(store, options.size)
         page(server, store, options.sessions)
         store.close()
+    with running() as server:
+        commands(server, options.command)
+
+
+def commands(server: PostgresServer, size: int) -> None:
+    """Print the time and the memory of the commands for one session."""
+    store = PostgresHistoryStore(server.url(ADMIN, "postgres"), {})
+    store.make()
+    store.close()
+    with tempfile.TemporaryDirectory() as folder:
+        there, here = (os.path.join(folder, name) for name in ("there", "here"))
+        os.makedirs(here)
+        (truth,) = make_tree(
+            there,
+            files=1,
+            total=size * _MB,
+            seed=1,
+            image_rate=0.02,
+            form="paginated",
+            workspace=folder,
+        )
+        place = server.url(ADMIN, "postgres")
+        its = truth.session
+        for home in (there, here):
+            ours(home, "remote", "set", place, "--yes")
+        for name, home, words in (
+            ("push", there, ("push", its, "--yes", "--allow-redacted")),
+            ("push again", there, ("push", its, "--yes", "--allow-redacted")),
+            ("search", here, ("search", "refactor", "--remote", "--limit", "20")),
+            ("pull", here, ("pull", its, "--into", folder)),
+        ):
+            cost = ours(home, *words)
+            speed = f"{truth.size / _MB / cost.seconds:.0f} MB/s"
+            print(
+                f"{name} of {truth.size / _MB:.0f} MB: {cost.seconds:.1f} s, {speed}, "
+                f"{cost.peak_mb:.0f} MB of memory",
+                flush=True,
+            )
+
+
+def ours(home: str, command: str, *words: str) -> Cost:
+    """Run one of our commands for a home."""
+    return run(product(command, home, os.path.join(home, "state"), *words))
 
 
 def page(server: PostgresServer, store: PostgresHistoryStore, many: int) -> None:

@@ -57,7 +57,7 @@ def assemble(
 
         return beginning_of(records, session_id)
 
-    sessions = Sessions(SessionIndex(store, seed), records, settings, environment)
+    sessions = Sessions(SessionIndex(store, store.index, seed), records, settings, environment)
     if records.unfinished_operations():
         # It imports every operation; a command needs only its own.
         from codex_checkpoints.service.recovery import recover

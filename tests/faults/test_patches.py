@@ -32,8 +32,8 @@ from codex_checkpoints.storage.contract import Patch
 
 def work(sessions, root):
     store = sessions.catalogue.store
-    store._index._connection.set_trace_callback(step)
-    store._index._connection.set_progress_handler(step, 10)
+    store.index._connection.set_trace_callback(step)
+    store.index._connection.set_progress_handler(step, 10)
     *told, gone = sorted(store.rows().values(), key=lambda row: row.session_id)
     store.update_thread_metadata(
         [(row.session_id, Patch(name="new", row=evolve(row, task="new"))) for row in told[:2]]

@@ -83,7 +83,7 @@ def store() -> Generator[Recording]:
 
 @pytest.fixture
 def threads(store: Recording) -> ThreadManager:
-    manager = ThreadManager(SessionIndex(store))
+    manager = ThreadManager(SessionIndex(store, store.index))
     manager.create(new(1, "legacy", said("first")), AT)
     manager.create(new(2, "legacy", said("other")), AT)
     store.calls.clear()
@@ -150,7 +150,7 @@ def test_failed_append_sends_no_patch_and_a_failed_patch_keeps_the_append(
     with monkeypatch.context() as patched:
         patched.setattr(store, "update_thread_metadata", full)
         assert threads.append(thread(1), [said("kept")], AT) is not None
-    catalogue = SessionIndex(store)
+    catalogue = SessionIndex(store, store.index)
     list(catalogue.refresh())
     assert catalogue.current()[thread(1)].task == "kept"
 
@@ -192,7 +192,7 @@ def test_patch_equals_a_full_reading(store: Recording, threads: ThreadManager):
         threads.append(thread(1), [said(f"number {number}")], AT)
 
     told = store.read_thread(thread(1)).row
-    afresh = SessionIndex(store)
+    afresh = SessionIndex(store, store.index)
     store.update_thread_metadata([(thread(1), Patch(row=None, of=told.path))])
     list(afresh.refresh())
 
@@ -306,7 +306,7 @@ def test_error_of_another_store_becomes_a_refusal(
     def fail(*_: object) -> None:
         raise error("said elsewhere")
 
-    manager = ThreadManager(SessionIndex(store))
+    manager = ThreadManager(SessionIndex(store, store.index))
     manager.create(new(1, "legacy", said("first")), AT)
     monkeypatch.setattr(store, "update_thread_metadata", fail)
 
@@ -319,7 +319,7 @@ def test_error_of_another_store_becomes_a_refusal(
 @contextmanager
 def service(store: ThreadStore, state: Path) -> Generator[Sessions]:
     """The use cases over any store."""
-    sessions = Sessions(SessionIndex(store), Records(str(state)), Settings())
+    sessions = Sessions(SessionIndex(store, store.index), Records(str(state)), Settings())
     sessions.refresh()
     yield sessions
 
@@ -392,7 +392,9 @@ def test_session_not_made_by_us_is_kept_for_that_reason(
     def told(*_: object) -> DeleteBlock | None:
         return held
 
-    sessions = Sessions(SessionIndex(shop.store), Records(str(tmp_path)), Settings())
+    sessions = Sessions(
+        SessionIndex(shop.store, shop.store.index), Records(str(tmp_path)), Settings()
+    )
     monkeypatch.setattr(operation_records, "delete_block", told)
     before = shop.store.rollouts()
 

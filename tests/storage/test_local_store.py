@@ -560,7 +560,7 @@ from codex_checkpoints.storage.local import LocalThreadStore
 
 home, who, seconds, *threads = sys.argv[1:]
 store = LocalThreadStore(home, home + "/codex-checkpoints", records.now)
-catalogue = SessionIndex(store)
+catalogue = SessionIndex(store, store.index)
 end, count = time.monotonic() + float(seconds), 0
 written = {thread: 0 for thread in threads}
 while time.monotonic() < end or count < 20:
@@ -641,7 +641,7 @@ def test_metadata_is_written_in_one_place():
     """STO-3: whoever wants to change metadata calls `update_thread_metadata`."""
     package = SERVER / "codex_checkpoints"
     for call, home_of_it in (
-        ("_index.put(", "storage/store.py"),
+        ("self.index.put(", "storage/store.py"),
         ("_given.give(", "storage/local.py"),
         ("append_line(", None),
     ):
@@ -671,6 +671,6 @@ def test_derived_metadata_is_written_in_one_transaction_a_batch(
         put(self, rows, gone)
 
     monkeypatch.setattr(Index, "put", counting)
-    list(SessionIndex(store).refresh())
+    list(SessionIndex(store, store.index).refresh())
 
     assert sizes == [250, 50]

@@ -292,11 +292,11 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
 
     def faults(self) -> tuple[StoreFault, ...]:
         found = [*session_files.faults(self.codex_home)]
-        if self._index.fallback is not None:
-            found.append(StoreFault("index_unavailable", self._index.path, self._index.fallback))
-        elif (damage := self._index.damage()) is not None:
+        if self.index.fallback is not None:
+            found.append(StoreFault("index_unavailable", self.index.path, self.index.fallback))
+        elif (damage := self.index.damage()) is not None:
             reason = "{} ({})".format(*damage)
-            found.append(StoreFault("index_remade", self._index.path, reason))
+            found.append(StoreFault("index_remade", self.index.path, reason))
         return tuple(found)
 
     def clear_leftovers(self) -> int:

@@ -181,7 +181,8 @@ class RolloutStore(ABC, Generic[Lock]):
     """The folders to watch, with everything below."""
 
     def __init__(self, index: Index) -> None:
-        self._index = index
+        self.index = index
+        """Our cache on this machine: the rows, and beside them the states of readers."""
         self._rows: dict[str, Row] | None = None
         self._current: dict[str, Row] | None = None
         self._ordered: list[Row] | None = None
@@ -268,7 +269,7 @@ class RolloutStore(ABC, Generic[Lock]):
     def rows(self) -> dict[str, Row]:
         """Return all rows by path."""
         if self._rows is None:
-            self._rows = self._index.rows()
+            self._rows = self.index.rows()
         return self._rows
 
     def current(self) -> Mapping[str, Row]:
@@ -320,27 +321,12 @@ class RolloutStore(ABC, Generic[Lock]):
         found = [patch.row for _, patch in patches if isinstance(patch.row, Row)]
         gone = [patch.of for _, patch in patches if patch.row is None and patch.of is not None]
         if found or gone:
-            self._index.put(found, gone)
+            self.index.put(found, gone)
             rows = self.rows()
             for path in gone:
                 rows.pop(path, None)
             rows |= {row.path: row for row in found}
             self._current = self._ordered = None
-
-    def recall(self, path: str, fold: str) -> object:
-        """Return the state given to `remember` for a rollout and a fold over it, or None."""
-        return self._index.state(path, fold)
-
-    def remember(self, path: str, fold: str, state: object) -> None:
-        """Keep the state of a fold over a rollout, JSON values, until the rollout is gone.
-
-        It may be lost at any time.
-        """
-        self._index.put_state(path, fold, state)
-
-    def forget(self, *, path: str = "", fold: str = "") -> None:
-        """Drop the states of a rollout, of a fold, or of that fold over that rollout."""
-        self._index.drop_states(path, fold)
 
     # lifecycle
 
@@ -386,7 +372,7 @@ class RolloutStore(ABC, Generic[Lock]):
 
     def close(self) -> None:
         """Release all resources."""
-        self._index.close()
+        self.index.close()
 
     # under the right to write
 

@@ -19,7 +19,7 @@ from attrs import asdict, frozen
 from codex_checkpoints.core.converters import read_or_none, stored
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.settings import Settings
-from codex_checkpoints.storage.contract import Mark
+from codex_checkpoints.storage.contract import FoldStates, Mark
 from codex_checkpoints.storage.store import ThreadStore
 
 T = TypeVar("T")
@@ -66,8 +66,8 @@ class _Entry:
 class DerivedCache:
     """The cached results of one store, and the one result that is kept only in memory."""
 
-    def __init__(self, store: ThreadStore) -> None:
-        self._store = store
+    def __init__(self, store: ThreadStore, states: FoldStates) -> None:
+        self._store, self._states = store, states
         self.latest: object = None
         """The last result that is too large to store: the session read for a preview."""
 
@@ -78,7 +78,7 @@ class DerivedCache:
 
         `inputs` returns as JSON values the other inputs of a result, which may depend on it.
         """
-        found = self._store.recall(opened.path, kind.name)
+        found = self._states.state(opened.path, kind.name)
         entry = read_or_none(stored, found, _Entry)
         if entry is None or entry.version != kind.version or not opened.has_kept(entry.mark):
             return None
@@ -102,7 +102,7 @@ class DerivedCache:
         )
         data = stored.unstructure(entry)
         if opened.path in self._store.rows() and len(orjson.dumps(data)) <= kind.most:
-            self._store.remember(opened.path, kind.name, data)
+            self._states.put_state(opened.path, kind.name, data)
 
     def get_or_make(
         self,
@@ -142,16 +142,20 @@ class DerivedCache:
         wanted = bool(settings.digest_tokens or settings.hook_digest_tokens)
         if not wanted:
             for name in QUOTING:
-                self._store.forget(fold=name)
+                self._states.drop_states(fold=name)
         return wanted
 
     def state(self, path: str, fold: str) -> object:
         """Return the saved state of a fold over a session file, None without one."""
-        return self._store.recall(path, fold)
+        return self._states.state(path, fold)
 
     def put_state(self, path: str, fold: str, state: object) -> None:
         """Save the state of a fold over a session file; the fold writes its own version."""
-        self._store.remember(path, fold, state)
+        self._states.put_state(path, fold, state)
+
+    def forget(self, path: str) -> None:
+        """Drop all that is cached of a session file."""
+        self._states.drop_states(path)
 
     def latest_of(self, record: type[T]) -> T | None:
         """Return the result in memory if it is of this class."""

@@ -39,6 +39,7 @@ from codex_checkpoints.service.reading.session_row import (
 )
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.storage.contract import (
+    FoldStates,
     Patch,
     Rollout,
     Row,
@@ -72,11 +73,11 @@ class IndexProgress:
 class SessionIndex:
     """The sessions of one Codex home; one thread owns it."""
 
-    def __init__(self, store: ThreadStore, seeds: Seeds = no_seed) -> None:
+    def __init__(self, store: ThreadStore, states: FoldStates, seeds: Seeds = no_seed) -> None:
         self.store = store
         self.seeds = seeds
         self.reader = ProgressReader(store.reader)
-        self.cache = DerivedCache(store)
+        self.cache = DerivedCache(store, states)
         self._readers = ReaderPool(self.cache, self.reader, seeds)
         self._others: dict[str, ReaderPool] = {}
         """The readers of other folds, by the name of the fold."""
@@ -343,7 +344,7 @@ class SessionIndex:
         size, _, identity = row.rollout.look
         unseen = evolve(row.rollout, look=(size, -1, identity))
         self._update([(row.session_id, Patch(row=evolve(row, rollout=unseen)))])
-        self.store.forget(path=row.path)
+        self.cache.forget(row.path)
 
     def _forget_readers(self, path: str) -> None:
         for readers in (self._readers, *self._others.values()):
