@@ -72,7 +72,7 @@ _MADE_IMAGES = frozenset({"image_generation_call", "image_generation_end"})
 """Items whose `result` is an image."""
 
 _LONGEST_NAME = 64
-_LONGEST_CACHED = 1 << 15
+_LONGEST_CACHED = 1 << 13
 _BETWEEN = ", "
 _CONTEXT_CHARS = 4096
 """Longer values are searched without the keys and values beside them."""

@@ -106,21 +106,26 @@ def outgoing(  # noqa: PLR0913 - a session, and how it leaves
     """
     row = sessions.own(session)
     _refuse_never_pushed(sessions.settings.never_push, row, homes)
-    row, opened = sessions.open_own(row.session_id)
     inputs = inputs_of(sessions, row)  # before reading: the session may grow meanwhile
     with reading_file(row), keeping("redacted lines", row.session_id):
         parts = _parts(sessions, row)
         redactor, reading = LineRedactor(), Fingerprint()
         kept = SaidWriter(spool)
-        texts = SaidReader(Ignoring(sessions.settings.digest_ignore), kept.add) if indexed else None
+        collector = (
+            SaidReader(Ignoring(sessions.settings.digest_ignore), kept.add) if indexed else None
+        )
         whole = whole_history(sessions.catalogue.reader, parts)
         leaving = _redacted_lines(sessions, row, islice(whole, lines), redactor)
-        history = spool.add(_counted(leaving, reading, texts))
-        said = None if texts is None else kept.close(texts.numbers(), without_copies=texts.typed)
+        history = spool.add(_counted(leaving, reading, collector))
+        said = (
+            None
+            if collector is None
+            else kept.close(collector.numbers(), without_copies=collector.typed)
+        )
+        collector = None  # its state of a long session is large, as the next one is
         is_cut = next(whole, None) is not None
-        if is_cut:
-            opened = sessions.catalogue.read(row, redactor.lines)
-            row = row_of(row.rollout, opened)
+        opened = sessions.catalogue.read(row, redactor.lines)
+        row = row_of(row.rollout, opened)
         pack, _ = packed(
             contents_of(sessions, row, opened, {}, opened.now().seq if is_cut else None), homes
         )

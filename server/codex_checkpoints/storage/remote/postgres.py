@@ -56,7 +56,7 @@ _MOST_ROWS = 1_000
 _MOST_TEXTS = 200
 """The most texts per request of a search, and per insertion."""
 
-_LARGEST_BATCH = 1 << 19
+_LARGEST_BATCH = 1 << 16
 """Code points of texts after which a batch is inserted."""
 
 # The login is a parameter as well as `session_user`: under a policy PostgreSQL uses an index only

@@ -18,7 +18,7 @@ from codex_checkpoints.core.portable.said import Said
 from codex_checkpoints.storage import atomic_files
 from codex_checkpoints.storage.remote.packing import LEVEL, zstd
 
-_FRAME = 1 << 20
+_FRAME = 1 << 18
 
 
 @frozen
