@@ -41,13 +41,13 @@ class Command:
 COMMANDS = {
     "sessions": Command("sessions", "list the sessions, newest first"),
     "search": Command(
-        "search", "print the lines of all sessions that hold a text, newest session first"
+        "search", "print the lines of all sessions that contain a text, newest session first"
     ),
     "show": Command("checkpoint", "print the checkpoint of a session"),
     "view": Command("checkpoint", "print the view of a session, as a model reads it"),
     "digest": Command(
         "digest",
-        "print what was asked, answered, changed and run in a session, in quotes with anchors",
+        "quote the requests, answers, changes and commands of a session, with anchors",
     ),
     "recall": Command("digest", "print a record of a session, or the lines that contain a text"),
     "apply": Command("notes", "add a checked fact, decision or plan to a session"),
@@ -81,10 +81,10 @@ COMMANDS = {
     "restore-details": Command("restore", "print everything about a restore"),
     "lineage": Command("restore", "show the tree of sessions to which a session belongs"),
     "audit": Command("restore", "list the events of the audit log"),
-    "export": Command("packs", "write what a session knows to a portable file"),
+    "export": Command("packs", "write the state of a session to a portable file"),
     "import": Command("packs", "make a session from a portable file, for a folder of this machine"),
     "remote": Command("remote", "choose and manage the store that several machines share"),
-    "push": Command("remote", "copy sessions to the remote, redacted; show first what leaves"),
+    "push": Command("remote", "copy sessions to the remote, redacted, after a preview"),
     "pull": Command("remote", "make a branch here of a session in the remote"),
     "rename": Command("sessions", "give a session a name"),
     "archive": Command("sessions", "move a session to the archive"),
@@ -94,7 +94,7 @@ COMMANDS = {
     "connect": Command("connect", "connect Codex with this program: hooks, and an MCP server"),
     "doctor": Command(
         "connect",
-        "report what was found, what was skipped and why; exit code 0 also with findings",
+        "report findings, and skipped lines with the reason; exits 0 even with findings",
     ),
     "serve": Command("serve", "run the language server of an editor, on stdin and stdout"),
     "mcp": Command("for_codex", "run the MCP server for Codex, on stdin and stdout"),

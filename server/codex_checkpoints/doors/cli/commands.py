@@ -268,7 +268,7 @@ def _folder(path: str) -> str:
 
 CHOSEN = (
     value("--cwd", "DIR", "only sessions of this folder or below it", type=_folder),
-    flag("--archived", "the archived ones instead"),
+    flag("--archived", "only archived sessions"),
 )
 """Options that restrict a list or a search to some sessions."""
 

@@ -35,12 +35,12 @@ _TO_PIN = (
 def add(commands: Commands) -> None:
     """Add the commands."""
     add = commands.add
-    label = value("--label", "LABEL", "what to call it", required=True)
+    label = value("--label", "LABEL", "the name of the marker", required=True)
     turn = value("--turn", "TURN", f"{A_TURN}; by default the last one that ended", dest="turn_id")
     add("mark", _mark, SESSION, JSON, label, turn)
     add("marks", _marks, SESSION, JSON)
     add("unmark", _unmark, SESSION, JSON, MARKER)
-    label = value("label", "LABEL", "what to call it from now on")
+    label = value("label", "LABEL", "the new name")
     add("relabel", _relabel, SESSION, JSON, MARKER, label)
     add("pin", _pin, SESSION, JSON, one_of(*_TO_PIN))
     add("unpin", _unpin, SESSION, JSON, one_of(*_TO_PIN, required=True))

@@ -46,7 +46,12 @@ def add(commands: Commands) -> None:
         "notes",
         _notes,
         value("words", "SESSION", OF_ANY, nargs="+"),
-        value("--kind", None, "which one, where both have this ID", choices=("fact", "decision")),
+        value(
+            "--kind",
+            None,
+            "the kind, if a fact and a decision have this ID",
+            choices=("fact", "decision"),
+        ),
         value("--limit", "N", "show at most N anchors of each source", type=whole),
         JSON,
         check=_check_notes,

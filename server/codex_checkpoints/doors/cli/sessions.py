@@ -37,7 +37,7 @@ def add(commands: Commands) -> None:
         flag("--read", "read every session whole first, so that nothing is unknown"),
         JSON,
     )
-    name = value("name", "NAME", "what to call it; an empty one clears it")
+    name = value("name", "NAME", "the new name; an empty one clears it")
     commands.add("rename", _rename, SESSION, name, JSON)
     commands.add("archive", _move, SESSION, JSON)
     commands.add("unarchive", _move, SESSION, JSON)
