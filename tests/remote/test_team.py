@@ -46,6 +46,22 @@ def test_push_is_private_unless_a_team_is_named(people: Machines) -> None:
     assert refused["code"] == "unknown_session"
 
 
+def test_private_push_adds_no_line_that_the_former_team_may_read(
+    people: Machines, team: Team
+) -> None:
+    people.chat("Fix the login.")
+    people.push(1, "--team", "shop")
+    for table in ("segment", "said"):
+        team.sql(ADMIN).run(
+            f"alter table codex_checkpoints.{table}"
+            " add constraint only_private check (team is null) not valid"
+        )
+
+    people.chat("Fix the login.", "And a secret plan.")
+    assert people.push(1, "--private")["state"] == "pushed"
+    assert people.listed() == []
+
+
 def test_push_to_a_team_of_others_is_refused(people: Machines) -> None:
     people.chat("Fix the login.")
 

@@ -89,6 +89,7 @@ class Pusher:
             reading_file(going.row),
             keeping("redacted lines", going.session_id),
         ):
+            self._withdraw(going)
             pushed = self._send(going)
             if pushed.state != "ahead":
                 if isinstance(self.store, TeamStore) and going.said is not None:
@@ -99,6 +100,16 @@ class Pusher:
         if pushed.state == "pushed":
             self._record(going, pushed)
         return pushed
+
+    def _withdraw(self, going: Outgoing) -> None:
+        """Take a session from its team before lines are added that this team may not read."""
+        known = self.store.row(going.session_id)
+        if known is None or known.row.owner != self.chosen.owner or known.row.size >= going.size:
+            return
+        if known.row.team not in {None, self.team}:
+            records = self.store.records(going.session_id, known.version)
+            private = evolve(known.row, team=None, revision=known.row.revision + 1)
+            self.store.put(private, records)
 
     def _send(self, going: Outgoing) -> Pushed:
         """Send the bytes of a history that the remote lacks; its row is not written."""
