@@ -19,11 +19,11 @@ from codex_checkpoints.core.compaction.records import (
     Sizes,
     Undone,
     began_session,
+    current_compaction,
     digest_of,
     recalled,
     record_of,
     remembered,
-    standing,
     to_value,
 )
 from codex_checkpoints.core.compaction.replacement import Replacement, Terms, build
@@ -155,18 +155,18 @@ def test_invalid_line_is_not_a_record(value: object) -> None:
 def test_newest_compaction_says_where_the_session_continues() -> None:
     first, second, third = (installed(f"k{n}", target=target) for n, target in enumerate("TUV"))
 
-    assert standing([], "S") is None
-    assert standing([first, second], "S") == second
-    assert standing([first, second, undone("k1")], "S") == first
-    assert standing([first, second, undone("k0")], "S") == second
-    assert standing([first, second, undone("k1"), undone("k0")], "S") is None
-    assert standing([first, second, undone("k1"), third], "S") == third
+    assert current_compaction([], "S") is None
+    assert current_compaction([first, second], "S") == second
+    assert current_compaction([first, second, undone("k1")], "S") == first
+    assert current_compaction([first, second, undone("k0")], "S") == second
+    assert current_compaction([first, second, undone("k1"), undone("k0")], "S") is None
+    assert current_compaction([first, second, undone("k1"), third], "S") == third
 
 
 def test_session_made_by_a_compaction_continues_in_itself() -> None:
     made, in_place = installed(seed=CHECKPOINT), installed(target="S")
 
-    assert standing([made], "T") is None
+    assert current_compaction([made], "T") is None
     assert [began_session([made], name) for name in "TS"] == [made, None]
     assert began_session([in_place], "S") is began_session([undone("k1")], "T") is None
 

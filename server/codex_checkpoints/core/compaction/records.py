@@ -162,7 +162,7 @@ def record_of(value: object) -> Record | None:
     return None if kind is None else read_or_none(stored, value, kind)
 
 
-def standing(records: Sequence[Record], session_id: str) -> Installed | None:
+def current_compaction(records: Sequence[Record], session_id: str) -> Installed | None:
     """Return the newest compaction of this session that was not undone: the pointer (JUN-24).
 
     If a compaction made the session, its records begin with its source's, which is skipped.

@@ -21,9 +21,9 @@ from codex_checkpoints.core.compaction.records import (
     Prepared,
     Record,
     Undone,
+    current_compaction,
     digest_of,
     record_of,
-    standing,
     to_value,
 )
 from codex_checkpoints.core.compaction.replacement_lines import moment_of
@@ -299,7 +299,7 @@ class Undoing:
         records = self._sessions.compactions.of(source.session_id)
         if is_undone(records, record.compaction_id):
             raise _conflict(record, "undone", "it was undone already")
-        if standing(records, source.session_id) != record:
+        if current_compaction(records, source.session_id) != record:
             raise _conflict(record, "later_compaction", "a later compaction must be undone first")
         if source.traced.history.chain.current not in _windows_of(record, records):
             raise _conflict(record, "later_window", "the session has moved to another window")

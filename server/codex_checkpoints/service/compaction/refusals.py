@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from codex_checkpoints.codex import resume
 from codex_checkpoints.core.compaction.records import (
     Record,
-    standing,
+    current_compaction,
 )
 from codex_checkpoints.service.compaction.install import Events
 from codex_checkpoints.service.compaction.request import (
@@ -23,7 +23,7 @@ from codex_checkpoints.service.refusal import Refusal
 
 def refuse_repeated(records: Sequence[Record], source: CompactionSource) -> None:
     """Refuse `conflict` if nothing was added since the newest compaction; name that one."""
-    newest = standing(records, source.session_id)
+    newest = current_compaction(records, source.session_id)
     if newest is None:
         return
     added = len(source.traced.history.items) - len(newest.items)
@@ -43,7 +43,7 @@ def refuse_repeated(records: Sequence[Record], source: CompactionSource) -> None
 
 def refuse_second(records: Sequence[Record], source: CompactionSource) -> None:
     """Refuse `conflict` if another process compacted a session since it was read."""
-    newest = standing(records, source.session_id)
+    newest = current_compaction(records, source.session_id)
     if newest is not None and newest.compaction_id not in source.known:
         message = f"session {source.session_id} was compacted meanwhile: {newest.session_id}"
         facts = {"sessionId": source.session_id, "reason": "compacted", "into": newest.session_id}

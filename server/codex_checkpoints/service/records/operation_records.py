@@ -21,8 +21,8 @@ from codex_checkpoints.core.compaction.records import (
     Strategy,
     Undone,
     began_session,
+    current_compaction,
     record_of,
-    standing,
     to_value,
 )
 from codex_checkpoints.core.converters import read_or_none, stored
@@ -136,7 +136,7 @@ class CompactionRecords:
     def continued_by(self, session_id: str) -> str | None:
         """Return the session in which a compaction continued this one, None without one."""
         try:
-            newest = standing(self.of(session_id), session_id)
+            newest = current_compaction(self.of(session_id), session_id)
         except Refusal as refusal:
             logger.warning("%s: %s", refusal.code, refusal.message)
             return None
