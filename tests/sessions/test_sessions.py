@@ -987,11 +987,11 @@ def test_folder_with_an_undecodable_name_is_left_out(home: Home):
 def test_internal_error_in_one_file_does_not_affect_the_others(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ):
-    from codex_checkpoints.service.reading import session_index
+    from codex_checkpoints.service.reading import session_index, session_row
 
     home.put(chat("one"))
     home.put(chat("two", 2), 2)
-    plain = session_index.row_of
+    plain = session_row.row_of
 
     def row_of(file: Rollout, opened: SessionFile) -> Row:
         if opened.session_id == thread(2):

@@ -18,11 +18,15 @@ from postgres_server import programs, running
 from team import set_up
 
 
+def _exit(_number: int, _frame: object) -> None:
+    sys.exit(1)  # the server ends and is removed
+
+
 def main() -> None:
     if programs() is None:
         print("{}", flush=True)
         return
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the server ends and is removed
+    signal.signal(signal.SIGTERM, _exit)
     with running() as server:
         set_up(server)
         people = {login: server.url(login, "postgres") for login in ("ana", "ben")}
