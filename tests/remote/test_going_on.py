@@ -126,6 +126,9 @@ def test_repeated_pushes_of_other_lines_end_in_a_conflict(machines: Machines) ->
     class Different:
         place = ""
 
+        def row(self, _session_id: str) -> None:
+            return None
+
         def head(self, _session_id: str) -> Head | None:
             return None
 
