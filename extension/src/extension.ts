@@ -105,7 +105,7 @@ export function activate(context: vscode.ExtensionContext): void {
     warnOfDrift(server),
     offerCompaction(app),
     tree.view.onDidChangeSelection(({ selection: [node] }) => {
-      // A row that was selected since its session is in view is no choice of a person.
+      // A row that was selected because its session is in view is not the user's choice.
       const inView = following.current?.sessionId;
       if (node?.kind === "session" && node.session.sessionId !== inView) {
         following.choose(node.session);
@@ -151,8 +151,8 @@ function registered({ extension }: vscode.ExtensionContext, commands: Commands) 
     const command = `codexCheckpoints.${name}`;
     const mayLackRow = titles.some((each) => each.command === command);
     return vscode.commands.registerCommand(command, (...given: never[]) =>
-      // A menu names its row, which the editor does not know while it asks for the rows anew:
-      // the session in view would be another one.
+      // A menu command names its row, which the editor does not know while it reloads the rows.
+      // The session in view would then be the wrong one.
       given.length > 1 && given[0] === undefined && !mayLackRow
         ? inform("This row has just changed. Choose the command once more.")
         : run(...given),
@@ -178,7 +178,7 @@ function serverCommands({ server, feed, tree, documents, reports }: App, seeker:
   };
 }
 
-/** Let the list and the preview show the session in view whenever that becomes another one. */
+/** Show the session in view in the list and the preview whenever it changes. */
 function agreeing(following: Following, tree: SessionTree, pages: SessionPages): vscode.Disposable {
   let last: string | undefined;
   const select = () => following.current && tree.select(following.current.sessionId);
@@ -194,7 +194,7 @@ function agreeing(following: Following, tree: SessionTree, pages: SessionPages):
   );
 }
 
-/** Show the session that is named in the environment, as by `make run`; once in a window. */
+/** Show the session named in the environment (`make run` sets it), once per window. */
 async function showNamed(pages: SessionPages, memory: vscode.Memento): Promise<void> {
   const { CODEX_CHECKPOINTS_OPEN: sessionId = "" } = process.env;
   if (sessionId === "" || memory.get("shown") === sessionId) {
@@ -212,7 +212,7 @@ function every(milliseconds: number, callback: () => void): vscode.Disposable {
 
 export async function deactivate(): Promise<void> {
   await running?.stop();
-  // Last, and by nobody else before: the end of the process is told there, and who writes into a
-  // log that is closed fails.
+  // Dispose the log last and only here: the exit of the process is logged, and writing to a closed
+  // log fails.
   running?.log.dispose();
 }

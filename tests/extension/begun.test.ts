@@ -1,4 +1,4 @@
-/** A session that was made from another one and has no turn yet. */
+/** Tests a session that was made from another one and has no turns yet. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

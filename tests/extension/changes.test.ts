@@ -1,4 +1,4 @@
-/** The sides of a diff of a file: whole texts where they are proved, else what patches tell. */
+/** Tests the sides of a file's diff: verified whole texts, else the patches' lines. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

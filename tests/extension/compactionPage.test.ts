@@ -18,7 +18,7 @@ function digest(budget: number, lines: readonly DigestLine[], left = {}): Sessio
   return { text: "", tokens: 10 * lines.length, budget, lines, left };
 }
 
-/** What a reader sees of each part: signs, anchors, lines. */
+/** Return the visible content of each part: signs, anchors, lines. */
 function seen(parts: readonly Part[]): string[] {
   const signs = { stays: " ", comes: "+", goes: "-" };
   return parts.flatMap(({ title, records }) => [

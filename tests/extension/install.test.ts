@@ -37,7 +37,7 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** Put a program on the PATH that does what these lines of shell say. */
+/** Put a program on the PATH that runs these shell lines. */
 async function program(name: string, ...lines: string[]): Promise<string> {
   const path = join(folder, "bin", name);
   await writeFile(path, `#!/bin/sh\n${lines.join("\n")}\n`);
@@ -51,7 +51,7 @@ function answering(version: string, reason: string | null = null): string {
 
 async function find(sources: Sources): Promise<{ found: Attempt | null; told: string[] }> {
   const told: string[] = [];
-  // Only what a test puts there is on the PATH.
+  // The PATH only has the programs that a test puts there.
   const environment = { PATH: join(folder, "bin") };
   const found = await findPython(sources, { ...around, environment }, ({ candidate, reason }) =>
     told.push(`${candidate.command.join(" ")}: ${reason ?? "yes"}`),

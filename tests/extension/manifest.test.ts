@@ -8,7 +8,7 @@ const manifest = JSON.parse(text("package.json"));
 const sources = readdirSync("extension/src", { recursive: true, encoding: "utf8" })
   .filter((path) => path.endsWith(".ts"))
   .map((path) => text(join("extension/src", path)));
-/** Commands that the editor itself makes. */
+/** Commands that the editor itself defines. */
 const OF_THE_EDITOR = new Set(["workbench.trust.manage", "codexCheckpoints.sessions.focus"]);
 
 const commands: { command: string; title: string }[] = manifest.contributes.commands;
@@ -26,7 +26,7 @@ test("each command of the manifest is registered, and the reverse", () => {
 });
 
 test("conditions about the row of a session hold for a branch as well", () => {
-  // Its row stands for several words: `session made branch`.
+  // The context value of its row has several words: `session made branch`.
   const whole = JSON.stringify(manifest.contributes.menus);
   assert.doesNotMatch(whole, /viewItem == (?:session|archivedSession)\b/);
   assert.doesNotMatch(whole, /archivedSession\)\$/);

@@ -4,7 +4,7 @@ import { readTarget } from "../../extension/src/common/model/links.ts";
 import { fromPage } from "../../extension/src/common/model/pages.ts";
 import { type Mark, readMarkdown, readTyped } from "../../extension/src/page/model/markdown.ts";
 
-/** All marks of a tree, those within others too. */
+/** Return all marks of a tree, including nested ones. */
 function all(marks: readonly Mark[] | null): readonly Mark[] {
   return (marks ?? []).flatMap((mark) =>
     typeof mark === "object" && "children" in mark ? [mark, ...all(mark.children)] : [mark],
@@ -15,7 +15,7 @@ function kinds(marks: readonly Mark[] | null): readonly string[] {
   return all(marks).map((mark) => (typeof mark === "string" ? "text" : mark.kind));
 }
 
-/** What a reader sees of a tree. */
+/** Return the visible text of a tree. */
 function words(marks: readonly Mark[] | null): string {
   return all(marks)
     .map((mark) => (typeof mark === "string" ? mark : "text" in mark ? mark.text : ""))
@@ -131,7 +131,7 @@ test("control characters, terminal escapes and bidirectional marks are removed",
   assert.doesNotMatch(words(marks), /(?![\n\t])\p{Cc}|\p{Bidi_Control}/u);
 });
 
-/** Texts that would take a careless reader long, each as long as one that is rendered. */
+/** Worst cases for a slow parser, each as long as a rendered text can be. */
 const SIZE = 32_000;
 const fill = (text: string) => text.repeat(Math.ceil(SIZE / text.length)).slice(0, SIZE);
 const TIRING = {
@@ -161,7 +161,7 @@ const TIRING = {
   "a fence that does not end": `\`\`\`\n${fill("code\n")}`.slice(0, SIZE),
 };
 
-/** The letters that a reader must see. */
+/** The letters that must be visible. */
 function letters(text: string): string {
   return text
     .replaceAll("](b.ts)", "")

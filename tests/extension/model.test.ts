@@ -420,7 +420,7 @@ test("a file is opened at its place, and never at a place on another machine", (
   }
 });
 
-/** One line a row: icon, label, description and what a click does, indented by depth. */
+/** Format one line per row: icon, label, description and click action, indented by depth. */
 function draw(nodes: readonly CheckpointNode[], depth = 0): string {
   return nodes
     .map(({ row, action, children }) => {

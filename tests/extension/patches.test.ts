@@ -1,4 +1,4 @@
-/** Patches by their files, outputs by their ends, and the files of a session as of a turn. */
+/** Tests patches by file, the ends of outputs, and a session's files as of a turn. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -119,7 +119,7 @@ test("the files at a turn are those changed by then, with the turn's own first",
   assert.deepEqual(
     rows.map(({ uri, lines, about, isOfTurn }) => [uri, lines?.added ?? null, about, isOfTurn]),
     [
-      ["both.py", null, "turn 2", true], // its lines are not those of now
+      ["both.py", null, "turn 2", true], // its lines differ from the current file
       ["early.py", 5, "turn 1 · changed since", false],
     ],
   );

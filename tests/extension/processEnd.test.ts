@@ -6,7 +6,7 @@ import { end } from "../../extension/src/client/install.ts";
 
 const POSIX = { skip: process.platform === "win32" ? "nothing is asked there, only ended" : false };
 
-/** Start a program that runs on, whatever its input does; it has begun when this returns. */
+/** Start a program that keeps running when its input closes; it is running on return. */
 async function program(before: string): Promise<ChildProcess> {
   const source = `${before}; setInterval(() => {}, 1000); console.log("here");`;
   const child = spawn(process.execPath, ["-e", source], { stdio: ["pipe", "pipe", "inherit"] });
@@ -14,7 +14,7 @@ async function program(before: string): Promise<ChildProcess> {
   return child;
 }
 
-/** Whether the system still knows a process. */
+/** Check whether a process still exists. */
 function isThere({ pid }: ChildProcess): boolean {
   try {
     return process.kill(pid ?? 0, 0);

@@ -37,8 +37,8 @@ beforeEach(async () => {
 afterEach(() => home.remove());
 
 /**
- * Wait for the notification that names a session; a server may say other things before.  To be
- * called before what it follows from: what comes with an answer is heard before who awaits that.
+ * Wait for the notification that names a session; other notifications may come first. Call this
+ * before the request that causes it: a notification may arrive before the awaited answer resolves.
  */
 function changeOf(sessionId: string): Promise<Changed> {
   return new Promise((resolve, reject) => {
@@ -167,7 +167,7 @@ test("the doctor names the folders it checked", async () => {
 test("an appended record and a saved file are reported within two seconds", async () => {
   const looked = changeOf(PARENT);
   await server.request("sessions", sessionsParams({ limit: 1 }));
-  // The server has looked at everything once, and said what it stored.
+  // The server has read everything once, and reported its stored data.
   await looked;
   await new Promise((done) => setTimeout(done, 200));
 

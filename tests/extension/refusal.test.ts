@@ -115,7 +115,7 @@ test("advice of the server names our commands by their titles", () => {
   const advice = server
     .flatMap((source) => [...source.matchAll(/`codex-checkpoints ([a-z]+)[^`\n]*`/g)])
     .map(([whole, verb = ""]) => [verb, inEditor(whole)] as const);
-  // Those that are written into a file of Codex, or are only said on the command line.
+  // Refusals that go into a Codex file, or appear on the command line only.
   const elsewhere = new Set(["restore", "history", "recall", "remote"]);
   for (const [verb, shown] of advice.filter(([each]) => !elsewhere.has(each))) {
     assert.ok(titles.includes(shown.slice(1, -1)), `${verb}: ${shown}`);

@@ -151,7 +151,7 @@ test("an item of several lines is in the pack when all of them are", () => {
 
 test("sizes show how full the window is, and which values are unknown", () => {
   assert.equal(sizeText(87_856, 258_400), "87,856 of 258,400 tokens (34%)");
-  assert.equal(sizeText(12_410, 258_400), "12,410 of 258,400 tokens (4%)"); // as in its row
+  assert.equal(sizeText(12_410, 258_400), "12,410 of 258,400 tokens (4%)"); // as in its tree row
   assert.equal(sizeText(99, 258_400), "99 of 258,400 tokens (less than 1%)");
   assert.equal(sizeText(99, null), "99 tokens");
   assert.equal(sizeText(null, 258_400), "not known");

@@ -14,7 +14,7 @@ import {
 const text = (path: string) => readFileSync(path, "utf8");
 const MODEL = text("server/codex_checkpoints/sections/model.py");
 
-/** The words in quotes of a constant of the server. */
+/** Return the quoted words of a constant in the server's source. */
 function namesIn(constant: string): string[] {
   const [, found = ""] = new RegExp(`\\n${constant} = [({](.*?)[)}]\\n`, "s").exec(MODEL) ?? [];
   return [...found.matchAll(/"([\w-]+)"/g)].map(([, name = ""]) => name);

@@ -18,12 +18,12 @@ const PYTHON = [".venv/bin/python", ".venv/Scripts/python.exe"]
   .map((path) => resolve(path))
   .find((path) => existsSync(path));
 
-/** A folder with a Codex home and a project, and the servers that work in it. */
+/** A folder with a Codex home and a project, and the servers running in it. */
 export interface Home {
   readonly codexHome: string;
   readonly project: string;
   readonly servers: RunningServer[];
-  /** Stop the servers, then remove the folder: a server at work may write into it. */
+  /** Stop the servers, then remove the folder: a running server may write into it. */
   remove(): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ export async function makeHome(): Promise<Home> {
   return { codexHome, project, servers, remove };
 }
 
-/** One session's file: a beginning, then what is appended. */
+/** A session file: its first records, then the appended ones. */
 export class Rollout {
   readonly id: string;
   readonly path: string;
@@ -53,7 +53,7 @@ export class Rollout {
     this.path = join(home.codexHome, "sessions", "2026", "11", "20", name);
   }
 
-  /** Begin the file as Codex does. */
+  /** Start the file as Codex does. */
   async begin(cwd: string, parent: string | null = null): Promise<this> {
     await mkdir(dirname(this.path), { recursive: true });
     const source =
@@ -71,7 +71,7 @@ export class Rollout {
     return this;
   }
 
-  /** The user says something. */
+  /** Append a user message. */
   async says(message: string): Promise<this> {
     const content = [{ type: "input_text", text: message }];
     await this.add("response_item", { type: "message", role: "user", content });
@@ -79,7 +79,7 @@ export class Rollout {
     return this;
   }
 
-  /** A command that reads a file was run. */
+  /** Append a command that reads a file. */
   async reads(file: string): Promise<this> {
     const id = `call_${file}`;
     const args = JSON.stringify({ command: ["cat", file] });
@@ -110,7 +110,7 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
-/** Start the server as the extension does, and say hello; it stops with its home. */
+/** Start the server as the extension does, and initialize it; it stops with its home. */
 export async function startServer(home: Home, settings = {}): Promise<RunningServer> {
   if (PYTHON === undefined) {
     throw new Error("there is no .venv; make setup");

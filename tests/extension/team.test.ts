@@ -48,7 +48,7 @@ function shared(some: Partial<RemoteSession> = {}): RemoteSession {
   };
 }
 
-/** Reads of pages that are answered by hand, in any order. */
+/** Page reads that the test answers itself, in any order. */
 class Reads {
   readonly cursors: (string | null)[] = [];
   readonly #open: { resolve: (page: ListingPage) => void; reject: (error: Error) => void }[] = [];

@@ -1,4 +1,4 @@
-/** Values that several tests begin with. */
+/** Sample values shared by several tests. */
 
 import type { Checkpoint, Told } from "../../extension/src/checkpoint/model/rows.ts";
 
@@ -9,7 +9,7 @@ import type {
   SessionSummary,
 } from "../../extension/src/client/protocol.ts";
 
-/** A session like any other, but for what is said. */
+/** Make a typical session with the given values. */
 export function session(some: Partial<SessionSummary>): SessionSummary {
   return {
     sessionId: "01a1f866-1577-75b3-94b5-d7c15f455a1c",
@@ -49,7 +49,7 @@ export function session(some: Partial<SessionSummary>): SessionSummary {
   };
 }
 
-/** A checkpoint with something of everything. */
+/** A checkpoint with at least one entry of each kind. */
 export const checkpoint: Checkpoint = {
   task: { text: "Make the tests pass" },
   plan: {
@@ -67,7 +67,7 @@ export const checkpoint: Checkpoint = {
   },
 };
 
-/** What the server says of it. */
+/** The server's answer about it. */
 export const told: Told = {
   planOrigin: "",
   recent: [
@@ -77,12 +77,12 @@ export const told: Told = {
   ],
 };
 
-/** A recent file like any other, but for what is said. */
+/** Make a typical recent file with the given values. */
 export function recent(some: Partial<RecentArtifact>): RecentArtifact {
   return { uri: "a.py", kind: "file", state: null, words: "", seen: "turn 1", ...some };
 }
 
-/** A fact like any other, but for what is said. */
+/** Make a typical fact with the given values. */
 export function note(some: Partial<Note>): Note {
   return {
     kind: "fact",
@@ -105,7 +105,7 @@ export function note(some: Partial<Note>): Note {
   };
 }
 
-/** What a compaction lost: nothing, unless `some` says otherwise. */
+/** Return a compaction's losses: none, except as given in `some`. */
 export function loss(some: Partial<Loss>): Loss {
   const made = someLoss(some);
   const { task, openPlanSteps, editedFiles, failingCommands } = made;

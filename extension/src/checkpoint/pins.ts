@@ -1,4 +1,4 @@
-/** Commands that pin what every digest of the session quotes, and every state pack offers. */
+/** Commands that pin content for every digest and state pack of the session. */
 
 import * as vscode from "vscode";
 import type { Pin, SessionSummary } from "../client/protocol.ts";
@@ -68,7 +68,7 @@ function named(pin: Pin) {
   return { path: pathOf(pin), message, note, text };
 }
 
-/** The name of a file in the checkpoint of a session; null if the target is no file. */
+/** Return a file's name in a session's checkpoint; null if the target is not a file. */
 async function pathIn(
   session: SessionSummary,
   target: CheckpointNode | vscode.Uri | undefined,

@@ -23,7 +23,7 @@ const CHECKPOINT_VIEW = "codexCheckpoints.checkpoint";
 export class CheckpointTree extends Tree<CheckpointNode> {
   readonly #following: Following;
   #roots: readonly CheckpointNode[] = [];
-  /** The row to show as soon as it is there. */
+  /** The row to select as soon as it exists. */
   #wanted: string | null = null;
 
   constructor(server: Server, following: Following) {

@@ -1,4 +1,4 @@
-/** Starts the server, sends it requests, stops it, and reports what it announces. */
+/** Starts and stops the server, sends requests and reports the server's notifications. */
 
 import type { ChildProcess } from "node:child_process";
 import * as vscode from "vscode";
@@ -28,7 +28,7 @@ class QuietClient extends LanguageClient {
   }
 }
 
-/** The server ended before it answered: nobody knows whether it did what was asked. */
+/** The server ended before it answered; the request may or may not have taken effect. */
 export class Unanswered extends Error {
   constructor() {
     super("The server ended before it answered.");
@@ -38,11 +38,11 @@ export class Unanswered extends Error {
 /** How long running work may take to finish before the server is killed; a user's hook counts. */
 const TIME_TO_END_MS = 12_000;
 
-/** A server that ends by itself is started again, at most so often in so long. */
+/** Restart limit for a server that exits unexpectedly: a number of restarts per period. */
 const RESTARTS = 3;
 const RESTARTS_MS = 3 * 60_000;
 
-/** A server that has not initialized by then never will. */
+/** Timeout of the server's initialization. */
 const TIME_TO_START_MS = 30_000;
 
 const CUT_OFF: readonly number[] = [
@@ -67,7 +67,7 @@ export function answering(server: Server): Promise<void> {
   });
 }
 
-/** The same for a person's retry: start a server that is down first. */
+/** Like `ready`, but start a stopped server first; used when the user retries. */
 export function awake(server: Server): Promise<void> {
   return whyDown(server.state) === null ? answering(server) : server.restart();
 }
@@ -97,7 +97,7 @@ export class Server {
   #client: LanguageClient | null = null;
   #process: ChildProcess | null = null;
   #queue: Promise<void> = Promise.resolve();
-  /** When servers ended by themselves and were started again. */
+  /** Times of the restarts after unexpected exits. */
   #restarts: readonly number[] = [];
 
   constructor(seeker: Seeker) {
@@ -139,7 +139,7 @@ export class Server {
   /** Run after the earlier calls, whether they worked or failed. */
   #next(work: () => Promise<void>): Promise<void> {
     const done = this.#queue.then(work);
-    this.#queue = done.catch(() => {}); // whoever asked sees it fail
+    this.#queue = done.catch(() => {}); // the caller gets the error
     return done;
   }
 
@@ -238,7 +238,7 @@ export class Server {
     return client;
   }
 
-  /** Start again after an end that nobody asked for, unless that came too often. */
+  /** Restart after an unexpected exit, unless the restart limit is reached. */
   #gone(child: ChildProcess): void {
     if (this.#process !== child || this.#state.kind === "starting") {
       return;
@@ -269,7 +269,7 @@ export class Server {
       this.#left.fire(client);
     }
     if (child !== null) {
-      await end(child); // the client ends no process that it has not begun itself
+      await end(child); // the client only ends processes that it started itself
     }
   }
 }

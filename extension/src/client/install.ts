@@ -1,6 +1,6 @@
 /**
  * Finds a Python for the bundled server by running the launcher's `probe` with each candidate: a
- * version manager puts names on the PATH for versions that are not installed.
+ * version manager puts shims on the PATH even for versions that are not installed.
  */
 
 import { type ChildProcess, type ExecFileException, execFile } from "node:child_process";
@@ -22,7 +22,7 @@ export interface Candidate {
 export interface Attempt {
   readonly candidate: Candidate;
   readonly version: string | null;
-  /** What runs it: the name on the PATH may be a script of a version manager, which takes longer. */
+  /** The interpreter's own path: the name on the PATH may be a slower version-manager shim. */
   readonly executable: string | null;
   readonly reason: string | null;
 }
@@ -76,10 +76,10 @@ export async function findPython(
   return last.reason === null ? last : null;
 }
 
-/** Where interpreters lie that need not be on the PATH of an editor. */
+/** Usual install locations, which may be missing from the editor's PATH. */
 const PLACES = ["/opt/homebrew/bin/python3", "/usr/local/bin/python3", "/usr/bin/python3"];
 
-/** Try all candidates, and what is in the usual places; the usable ones have no reason. */
+/** Try all candidates and the usual install locations; usable ones have no reason. */
 export async function allPythons(
   sources: Sources,
   around: Surroundings,
@@ -132,7 +132,7 @@ function readProbe(output: string): Omit<Attempt, "candidate"> | null {
       return { version: String(answer.version), executable, reason };
     }
   } catch {
-    // Not JSON: the program is no Python.
+    // Not JSON: the program is not a Python interpreter.
   }
   return null;
 }
@@ -168,10 +168,10 @@ function whyNot(error: ExecFileException, errors: string): string {
   return first === "" ? how : `${how}: ${first.slice(0, 200)}`;
 }
 
-/** The variable that tells the server which launcher Codex is to call. */
+/** Environment variable with the path of the launcher that Codex calls. */
 export const LAUNCHER = "CODEX_CHECKPOINTS_LAUNCHER";
 
-/** A launcher that runs the one of an installed extension; a hook of none does nothing. */
+/** A launcher that runs the installed extension's launcher; hooks do nothing if there is none. */
 export function launcherText(launcher: string): string {
   return `"""Starts Codex Checkpoints where its extension is now, which writes this file anew."""
 
@@ -197,7 +197,7 @@ export async function end(child: ChildProcess, patience = PATIENCE_MS): Promise<
   if (!hasEnded(child)) {
     child.kill();
     if (!(await endsWithin(child, patience))) {
-      child.kill("SIGKILL"); // one that hangs may hear nothing else
+      child.kill("SIGKILL"); // a hung process may ignore other signals
       await endsWithin(child, patience);
     }
   }

@@ -1,4 +1,4 @@
-/** Asks for a program or a folder, and keeps it in the settings. */
+/** Asks for a program or a folder, and saves it in the settings. */
 
 import * as vscode from "vscode";
 import { type Action, action, askToDo, confirm } from "../common/messages.ts";
@@ -40,7 +40,7 @@ async function explainPython(): Promise<void> {
   }
 }
 
-/** Ask for another folder for what we keep, as where this one cannot be written. */
+/** Ask for another state folder, for example if the current one is not writable. */
 export async function chooseStateFolder(): Promise<void> {
   const title = "Choose a Folder for Checkpoints, Notes and Markers";
   const [folder] =
@@ -54,7 +54,7 @@ export async function chooseStateFolder(): Promise<void> {
   }
 }
 
-/** Ask for the Codex that is started in terminals. */
+/** Ask for the Codex program to start in terminals. */
 export async function chooseCodex(): Promise<void> {
   const [program] =
     (await vscode.window.showOpenDialog({ title: "Choose the Codex Program" })) ?? [];

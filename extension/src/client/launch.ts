@@ -26,7 +26,7 @@ const TIMEOUT_MS = 10_000;
 
 export interface Seeker {
   readonly folder: string;
-  /** A folder of the extension that stays through its updates. */
+  /** The extension's storage folder, which updates keep. */
   readonly storage: string;
   readonly memory: vscode.Memento;
   readonly log: vscode.LogOutputChannel;
@@ -57,14 +57,14 @@ export async function serverCommand(seeker: Seeker): Promise<readonly string[] |
   if (found === null) {
     return null;
   }
-  // A name on the PATH may be a script of a version manager, which takes longer each time.
+  // A name on the PATH may be a version-manager shim, which slows every start.
   const command = found.executable === null ? found.candidate.command : [found.executable];
-  // It takes half a second, and the next start can do without.
+  // This takes half a second, and the next start can skip it.
   memory.update(REMEMBERED, { key, command } satisfies Remembered).then(undefined, () => {});
   return [...command, ...ISOLATED, launcher, "serve"];
 }
 
-/** All interpreters that are found here, with why one cannot run the server. */
+/** Find all interpreters, each unusable one with the reason. */
 export async function interpreters({ folder }: Seeker): Promise<readonly Attempt[]> {
   const launcher = join(folder, "bundled", "launch.py");
   const around = { launcher, folder, environment: process.env, timeout: TIMEOUT_MS };
@@ -76,7 +76,7 @@ async function knownSources(): Promise<Sources> {
   return { setting: settings.path("python"), chosen, platform: process.platform };
 }
 
-/** Say that the interpreter of the settings is not used, instead of replacing it in silence. */
+/** Report that the configured interpreter is not used, rather than replacing it silently. */
 async function warnOfSetting(reason: string): Promise<void> {
   const sentence = `The Python in the setting codexCheckpoints.python is not used: ${plain(reason)}.`;
   await warn(sentence, { "Choose Python…": () => runCommand("choosePython") });
@@ -90,15 +90,15 @@ export async function forget({ memory }: Seeker): Promise<boolean> {
 }
 
 interface Remembered {
-  /** The settings of the search; the memory holds for these only. */
+  /** The search settings that the remembered interpreter is valid for. */
   readonly key: string;
   readonly command: readonly string[];
 }
 
 /**
- * Write a launcher whose path outlives an update, which moves the extension; return the path.
+ * Write a launcher at a path that extension updates do not change; return the path.
  *
- * Codex is told this path, so a connection and the user's trust in it hold through updates.
+ * Codex is configured with this path, so updates keep the connection and the user's trust in it.
  */
 export async function writeLauncher({ folder, storage }: Seeker): Promise<string> {
   const path = join(storage, "bundled", "launch.py");
@@ -133,7 +133,7 @@ export async function begin(
   child.once("exit", (code, signal) => {
     log.info(`server process ended: ${signal ?? `exit code ${code}`}`);
   });
-  // Writing to a server that has just ended is no error here.
+  // Ignore errors from writing to a server that has just ended.
   child.stdin.on("error", (error) => log.debug(`server process: ${error.message}`));
   createInterface({ input: child.stderr }).on("line", (line) => passOn(line, log));
   return child;

@@ -13,7 +13,7 @@ import {
   refusalWords,
 } from "./model/refusals.ts";
 
-/** Run a command and show a refusal as one notification, with the buttons that mend it. */
+/** Run a command; show a refusal as one notification, with buttons for its remedies. */
 export async function attempt(work: () => Promise<void>): Promise<void> {
   try {
     await work();
@@ -27,7 +27,7 @@ export async function attempt(work: () => Promise<void>): Promise<void> {
   }
 }
 
-/** Run the command of a remedy, on the session that the refusal names. */
+/** Run a remedy's command on the session named in the refusal. */
 export async function remedied(remedy: Remedy, error: unknown): Promise<void> {
   const { command } = REMEDIES[remedy];
   const { into, sessionId } = factsOf(error);
@@ -37,7 +37,7 @@ export async function remedied(remedy: Remedy, error: unknown): Promise<void> {
   }
 }
 
-/** Say what was done, with a button that takes it back. */
+/** Report a finished action, with an undo button. */
 export function showUndoable(sentence: string, undo: () => Promise<void>): void {
   void inform(harmless(sentence), { Undo: () => attempt(undo) });
 }
@@ -68,14 +68,13 @@ export function errorText(error: unknown): string {
 
 let asked = 0;
 
-/** A request that is answered sooner shows no notification: it would only flash. */
+/** Delay before a progress notification appears; a short request would only make it flash. */
 const QUICK_MS = 400;
 
 /**
  * Send a request; undefined if cancelled, with nothing done.
  *
- * A request that takes longer shows its progress, with a button to cancel it; `token` cancels it,
- * too.
+ * A longer request shows its progress with a Cancel button; `token` cancels it too.
  */
 export async function longRequest<M extends Method>(
   server: Server,
@@ -128,7 +127,7 @@ async function settled(work: Promise<unknown>): Promise<void> {
   await Promise.allSettled([work]);
 }
 
-/** Whether work succeeds or fails within some milliseconds. */
+/** Check whether work settles within some milliseconds. */
 async function settlesWithin(milliseconds: number, work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => {

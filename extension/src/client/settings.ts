@@ -1,4 +1,4 @@
-/** The user's settings, for the server and for the search of an interpreter. */
+/** Reads the user's settings for the server and for the interpreter search. */
 
 import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
@@ -8,7 +8,7 @@ import type { InitializationOptions } from "./protocol.ts";
 
 export const SECTION = "codexCheckpoints";
 
-/** Settings of the server; they have the same names there. */
+/** The server's settings; the server uses the same names. */
 const FOR_THE_SERVER = [
   "caps",
   "checkpointLocation",
@@ -22,7 +22,7 @@ const FOR_THE_SERVER = [
   "hashOutsideFolder",
 ];
 
-/** What the server gets; without a set value `config.toml` decides. */
+/** Return the server's settings; `config.toml` decides the unset ones. */
 export function initializationOptions(): InitializationOptions {
   const where = vscode.workspace.getConfiguration(SECTION).inspect("digestIgnore");
   const digestIgnore = namesIn([where?.globalValue, where?.workspaceValue]);
@@ -57,7 +57,7 @@ export async function setForAll(name: string, value: unknown): Promise<void> {
   await all.update(name, value, vscode.ConfigurationTarget.Global);
 }
 
-/** Open the settings; on another machine those of that machine, where ours are. */
+/** Open the settings; in a remote window, the remote machine's settings, which include ours. */
 export async function openSettings(query: string): Promise<void> {
   const isRemote = vscode.env.remoteName !== undefined;
   const name = isRemote ? "openRemoteSettings" : "openSettings";
@@ -79,7 +79,7 @@ export async function pythonExtensionChoice(): Promise<string | null> {
     const resolved = await environments.resolveEnvironment(active);
     return resolved?.executable.uri?.fsPath ?? null;
   } catch {
-    return null; // it is a convenience; its failures are its own
+    return null; // optional: ignore errors of the Python extension
   }
 }
 
@@ -93,7 +93,7 @@ interface PythonExtension {
   };
 }
 
-/** A value that the user set anywhere; the server has the defaults. */
+/** Return a value that the user set at any level; the server has the defaults. */
 function chosen<T>(name: string): T | undefined {
   const all = vscode.workspace.getConfiguration(SECTION);
   const where = all.inspect<T>(name);
@@ -110,7 +110,7 @@ export function path(name: string): string {
   return typeof value === "string" ? value.replace(/^~(?=[\\/]|$)/, homedir()) : "";
 }
 
-/** What the conditions of package.json were told last: telling it again costs the editor a look at all. */
+/** Last value of each context key: setting one makes the editor reevaluate all conditions. */
 const told = new Map<string, unknown>();
 
 export function setContext(name: string, value: unknown): void {
@@ -129,7 +129,7 @@ export async function workspacePaths(): Promise<readonly string[]> {
   return [...new Set(real)];
 }
 
-/** The path of a file as a session names it: links of the window's folder are resolved. */
+/** Return a file's path as sessions record it, with links in the workspace folder resolved. */
 export async function pathForSessions(file: vscode.Uri): Promise<string> {
   const folder = vscode.workspace.getWorkspaceFolder(file)?.uri.fsPath;
   if (folder === undefined) {

@@ -1,4 +1,4 @@
-/** What the commands share, and how a command finds its session. */
+/** Shared state of the commands, and the lookup of a command's session. */
 
 import type { Server } from "../client/client.ts";
 import type { Marker, SessionSummary } from "../client/protocol.ts";
@@ -15,7 +15,7 @@ export interface App {
   readonly feed: ChangeFeed;
   readonly following: Following;
   readonly tree: SessionTree;
-  /** The tree of the checkpoint, which can show one of its rows. */
+  /** The checkpoint tree, which can reveal a row. */
   readonly checkpoint: { show(id: string): void };
   readonly documents: Documents;
   /** The pages that the server describes. */
@@ -24,7 +24,7 @@ export interface App {
     openRecord(sessionId: string, name: string, column?: number): void;
     ask(kind: string): Promise<boolean>;
   };
-  /** The session pages: one comes to the front, or takes the place of another's. */
+  /** The session pages: opens a page, or replaces another session's page. */
   readonly pages: {
     show(session: SessionSummary): { sendBehind(place: PagePlace): void };
     preview(
@@ -35,13 +35,13 @@ export interface App {
   };
 }
 
-/** Commands by name, without the prefix that package.json gives them. */
+/** Commands by name, without their prefix in package.json. */
 export type Commands = Record<string, (...args: never[]) => unknown>;
 
 /** The argument of a command about a session: a row, a session id, or nothing. */
 export type Target = SessionNode | { readonly kind?: undefined; readonly sessionId: string };
 
-/** Make a command for the session of a row, else for the session in view; it shows refusals. */
+/** Make a command for a row's session, or else for the session in view; it shows refusals. */
 export function onSession(
   app: App,
   act: (session: SessionSummary, marker: Marker | null) => Promise<void>,
@@ -54,7 +54,7 @@ export function onSession(
     });
 }
 
-/** Do something with the session in view; show refusals. */
+/** Run an action on the session in view; show refusals. */
 export function inView(app: App, act: (session: SessionSummary) => Promise<void>): Promise<void> {
   return onSession(app, act)();
 }
@@ -63,7 +63,7 @@ export async function askToChoose(): Promise<void> {
   await inform("Choose a session in the Sessions view first.");
 }
 
-/** Bring a session that was just made into view, its page in the place of another's; select its row. */
+/** Show a new session: replace another session's page with its page, and select its row. */
 export async function showNew(app: App, sessionId: string, insteadOf?: string): Promise<void> {
   const { summary } = await app.server.request("session", { sessionId });
   app.following.choose(summary);

@@ -1,4 +1,4 @@
-/** Read-only documents about sessions, under addresses of our own. */
+/** Read-only documents about sessions, under custom URI schemes. */
 
 import * as vscode from "vscode";
 import type { Server } from "../client/client.ts";
@@ -14,10 +14,10 @@ import { changesOf } from "./files.ts";
 import { historyText, KeptTexts, type ShownFile, shownFileText } from "./model/documents.ts";
 import { dotted, fileName, harmless, plain, subject } from "./model/text.ts";
 
-/** An address names the document in its authority and the session in its query. */
+/** A URI names the document in its authority and the session in its query. */
 const SCHEME = "codex-checkpoints";
 
-/** The same for a session at the end of the turn in the fragment; no turn means now. */
+/** The same with a turn in the fragment: the session at the turn's end; no turn means now. */
 const STATE_SCHEME = "codex-checkpoints-state";
 
 /** The language of wrapped texts; package.json sets its options. */
@@ -28,7 +28,7 @@ const CHANGED = "changed";
 
 const WRAPPED = new Set(["view", "text", "recalled"]);
 
-/** These documents do not change by themselves once they are open. */
+/** Documents that are not updated once they are open. */
 const FIXED = new Set(["text", "part", CHANGED, "now", "then", "recalled"]);
 
 /** The document whose anchors are links. */
@@ -48,9 +48,9 @@ export class Documents
   readonly #server: Server;
   readonly #subscriptions: vscode.Disposable[];
   readonly #texts = new KeptTexts();
-  /** Addresses of documents that show an error instead of their text. */
+  /** URIs of documents that show an error instead of their text. */
   readonly #owed = new Set<string>();
-  /** The questions above open texts, by the query of their addresses. */
+  /** The questions above open texts, by the query of their URIs. */
   readonly #questions = new Map<string, Question>();
 
   constructor(server: Server, feed: ChangeFeed) {
@@ -60,20 +60,20 @@ export class Documents
       vscode.workspace.registerTextDocumentContentProvider(STATE_SCHEME, this),
       vscode.languages.registerDocumentLinkProvider({ scheme: SCHEME }, this),
       vscode.languages.registerCodeLensProvider({ scheme: SCHEME }, this),
-      // A change of the language closes a document and opens it again.
+      // Changing the language closes and reopens the document.
       vscode.workspace.onDidCloseTextDocument((closed) => {
         setTimeout(
           () => closed.isClosed && this.#isShut(closed.uri) && this.answer(closed.uri, false),
           500,
         );
       }),
-      // The editor itself opens what a link leads to.
+      // The editor itself opens the link target.
       vscode.workspace.onDidOpenTextDocument((document) => wrap(document).catch(() => {})),
       feed.onDidChange((changes) => this.#refresh(changes)),
     ];
   }
 
-  /** Open a checkpoint as JSON, now or at a place; if it is open under an older name, show that. */
+  /** Open the current or an earlier checkpoint as JSON; reuse a document open under an old name. */
   async openJson(session: SessionSummary, place: Place | null = null): Promise<void> {
     if (place !== null) {
       await show(stateAddress("json", session, place));
@@ -88,14 +88,14 @@ export class Documents
     await show(there?.uri ?? address("json", path, query));
   }
 
-  /** The address of a text of a file, or of a part of one, that only this window has. */
+  /** Return a URI for a whole or partial file text that only this window has. */
   part(name: string, text: string): vscode.Uri {
     return address("part", `/${plain(name).replace(/^[\\/]+/, "")}`, this.#texts.keep(text));
   }
 
   /**
-   * Show files as diffs in one tab, and behind them other texts if there are any; `of` are the
-   * turns that changed them.
+   * Show files as diffs in one tab, followed by other texts if any; `of` names the turns that
+   * changed them.
    */
   async showFiles(
     title: string,
@@ -110,19 +110,19 @@ export class Documents
     await vscode.commands.executeCommand("vscode.changes", title, [...diffs, ...others]);
   }
 
-  /** Show a file as a diff; its title says of which turns, and `of` names them. */
+  /** Show a file as a diff; `of` names its turns for the title. */
   async showFile(of: Omit<ShownFile, "uri">, file: FileChange, words: string): Promise<void> {
     const { left, right } = this.#sides(of, file);
     const name = right.path.replace(/^\//, "");
     await compare(left, right, harmless(dotted(name, words)));
   }
 
-  /** The addresses of the two sides of a diff. */
+  /** Return the URIs of the two sides of a diff. */
   #sides(of: Omit<ShownFile, "uri">, file: FileChange) {
     const { before, after, about } = sidesOf(file);
-    // The files of a session that is named by a path are not on this machine to be restored.
+    // A session named by a path has no files on this machine to restore.
     const authority = isPath(of.sessionId) ? "part" : CHANGED;
-    const old = file.movedFrom ?? file.uri; // a moved file comes back to its old place
+    const old = file.movedFrom ?? file.uri; // restoring a moved file puts it back at its old path
     const fragment = shownFileText({ ...of, uri: old });
     const side = (uri: string, text: string) =>
       this.part(`${uri}${about}`, text).with({ authority, fragment });
@@ -189,7 +189,7 @@ export class Documents
     }
   }
 
-  /** Compare what the model sees now with what it would see with a digest of this budget. */
+  /** Compare the model's current context with its context after a digest of this budget. */
   async compareHistories(session: SessionSummary, budget: number | null): Promise<void> {
     const name = fileName(subject(session));
     const now = address("now", `/${name} – now.txt`, session.sessionId);
@@ -283,7 +283,7 @@ export class Documents
   }
 }
 
-/** Whether an address is that of a side of a changed file. */
+/** Check whether a URI is one side of a changed file's diff. */
 export function isChangedFile({ scheme, authority }: vscode.Uri): boolean {
   return scheme === SCHEME && authority === CHANGED;
 }
@@ -311,7 +311,7 @@ async function opened(uri: vscode.Uri): Promise<vscode.TextDocument> {
   return wrap(await vscode.workspace.openTextDocument(uri));
 }
 
-/** Have a text of long lines wrapped, however it was opened. */
+/** Turn on word wrap for a text with long lines, however it was opened. */
 async function wrap(document: vscode.TextDocument): Promise<vscode.TextDocument> {
   const { uri, languageId } = document;
   const isOurs = uri.scheme === SCHEME || uri.scheme === STATE_SCHEME;

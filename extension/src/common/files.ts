@@ -1,4 +1,4 @@
-/** The files that a session worked on: where they lie, and the texts that they had. */
+/** Locates the files that a session worked on, and finds their earlier texts. */
 
 import { createHash } from "node:crypto";
 import * as vscode from "vscode";
@@ -15,7 +15,7 @@ export async function openArtifact(cwd: string | null, uri: string): Promise<voi
   }
 }
 
-/** Find a file of a session; null after showing why there is none. */
+/** Find a session's file; show an error and return null if there is none. */
 export async function artifactAt(cwd: string | null, uri: string): Promise<vscode.Uri | null> {
   const path = artifactPath(cwd, uri);
   if (path === null) {
@@ -37,10 +37,10 @@ export async function artifactAt(cwd: string | null, uri: string): Promise<vscod
   return target;
 }
 
-/** How many commits are searched. */
+/** Maximum number of commits to search. */
 const LOOKED_AT = 50;
 
-/** How many files are looked up in Git, and how many bytes one of them may have. */
+/** Maximum number of files to look up in Git, and the maximum size of each in bytes. */
 const MOST_BASES = 50;
 const LARGEST_BASIS = 1 << 20;
 
@@ -57,18 +57,18 @@ interface Repository {
   buffer(ref: string, path: string): Promise<Uint8Array>;
 }
 
-/** The state of a file to compare with what is there now. */
+/** An earlier state of a file, to compare with the current one. */
 export interface Then {
   readonly uri: string;
-  /** The hash that the text must have; null for the text at the end of the turn. */
+  /** The required hash of the text; null for the text at the end of the turn. */
   readonly hash: string | null;
   /** Compare with the end of this turn; null for the end of the session. */
   readonly turnId: string | null;
-  /** That state in words. */
+  /** A description of the state. */
   readonly words: string;
 }
 
-/** The text of a file then, Git's address of it, or else the file's patches. */
+/** Return a file's earlier text, its Git URI, or else its patches. */
 export async function earlierState(
   server: Server,
   session: SessionSummary,
@@ -93,8 +93,8 @@ export async function earlierState(
 }
 
 /**
- * What turns of a session changed in files, with the texts that are proved: also by what Git has of
- * the commit at which the session began.
+ * Return the file changes of a session's turns, with the verified texts. Git's files at the commit
+ * checked out when the session began also serve to verify a text.
  */
 export async function changesOf(
   server: Server,
@@ -122,7 +122,7 @@ function sha256(content: string | Uint8Array): string {
   return `sha256:${createHash("sha256").update(content).digest("hex")}`;
 }
 
-/** The repository of a file, by VS Code's Git; none in a folder that is not trusted. */
+/** Return a file's repository from VS Code's Git; none in an untrusted folder. */
 async function repositoryOf(file: vscode.Uri) {
   const extension = vscode.extensions.getExtension<GitExtension>("vscode.git");
   if (extension === undefined || !vscode.workspace.isTrusted) {

@@ -1,4 +1,4 @@
-/** Opens the links of a session's text: files of its folder and of the window, pages on the web. */
+/** Opens links in a session's text: files in its folder or in the workspace, and web pages. */
 
 import { realpath } from "node:fs/promises";
 import { isAbsolute, relative, resolve, sep } from "node:path";
@@ -8,13 +8,13 @@ import { artifactAt } from "./files.ts";
 import { inform, warn } from "./messages.ts";
 import { readTarget } from "./model/links.ts";
 
-/** Open the address of a link, or show why it is not opened. */
+/** Open a link target, or show why it cannot be opened. */
 export async function openLink({ cwd }: SessionSummary, address: string): Promise<void> {
   const target = readTarget(address);
   if (target === null) {
     await warn("This address cannot be opened from a session.");
   } else if (target.kind === "web") {
-    // The editor asks before it opens an address that nobody has trusted.
+    // The editor asks before it opens an untrusted URL.
     await vscode.env.openExternal(vscode.Uri.parse(target.address, true));
   } else {
     await openFile(cwd, target.path, target.line);

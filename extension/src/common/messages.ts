@@ -1,10 +1,10 @@
-/** Says things to a person, and asks. */
+/** Shows messages and questions to the user. */
 
 import * as vscode from "vscode";
 
 type Say = (sentence: string, ...buttons: readonly string[]) => Thenable<string | undefined>;
 
-/** Make what says something with buttons; it is done when what was chosen is done. */
+/** Make a function that shows a message with buttons; it resolves after the chosen action. */
 function saying(say: () => Say) {
   return async (
     sentence: string,
@@ -19,7 +19,7 @@ export const inform = saying(() => vscode.window.showInformationMessage);
 export const warn = saying(() => vscode.window.showWarningMessage);
 export const fail = saying(() => vscode.window.showErrorMessage);
 
-/** Something that can be chosen, and then is done. */
+/** An action that the user can choose. */
 export interface Action extends vscode.QuickPickItem {
   readonly run: () => unknown;
 }
@@ -29,7 +29,7 @@ export function action(icon: string, label: string, run: Action["run"], detail =
   return { label, iconPath: new vscode.ThemeIcon(icon), run, ...about };
 }
 
-/** Ask what to do, and do it. */
+/** Let the user choose an action, and run it. */
 export async function askToDo(
   title: string,
   actions: readonly Action[],
@@ -38,13 +38,13 @@ export async function askToDo(
   await (await vscode.window.showQuickPick(actions, { title, placeHolder }))?.run();
 }
 
-/** Ask a question that needs a click on `button` to go on. */
+/** Ask for confirmation by a click on `button`. */
 export async function confirm(question: string, detail: string, button: string) {
   const modal = { modal: true, detail };
   return (await vscode.window.showWarningMessage(question, modal, button)) === button;
 }
 
-/** The same where Enter is to change nothing: the editor takes it for the first button. */
+/** The same, but Enter changes nothing: the editor applies Enter to the first button. */
 export async function confirmLoss(
   question: string,
   detail: string,
@@ -59,7 +59,7 @@ export function showDone(sentence: string): void {
   vscode.window.setStatusBarMessage(sentence, 3000);
 }
 
-/** Run a command of ours. */
+/** Run one of the extension's commands. */
 export function runCommand(name: string, ...on: readonly unknown[]): Thenable<unknown> {
   return vscode.commands.executeCommand(`codexCheckpoints.${name}`, ...on);
 }

@@ -13,7 +13,7 @@ import type { App } from "./app.ts";
 import { type FromPage, fromPage, readState, type ToPage } from "./model/pages.ts";
 import { harmless, plain } from "./model/text.ts";
 
-/** The styles of the pages, one after the other. */
+/** The stylesheets of the pages, in order. */
 const STYLES = {
   preview: ["pages.css"],
   sections: ["pages.css"],
@@ -22,7 +22,7 @@ const STYLES = {
   session: ["pages.css", "session.css", "conversation.css"],
 } as const;
 
-/** What the editor calls the tabs of our pages. */
+/** View types of the webview panels. */
 const TYPES = {
   preview: "codexCheckpoints.restorePreview",
   sections: "codexCheckpoints.report",
@@ -32,23 +32,23 @@ const TYPES = {
   remote: "codexCheckpoints.remoteSession",
 } as const;
 
-/** Grey bars where the content will be. */
+/** Skeleton shown until the content is loaded. */
 const SKELETON = `<div class="skeleton" aria-hidden="true">${"<div></div>".repeat(6)}</div>`;
 
-/** The script of a page, which has its name but for this one. */
+/** Return a page's script, which has the page's name except for `remote`. */
 const scriptOf = (name: keyof typeof TYPES) => (name === "remote" ? "session" : name);
 
-/** The ids of what a page shows, which it keeps over a reload. */
+/** The ids of a page's subject, kept over a reload. */
 export type Ids<K extends string> = Readonly<Record<K, string>>;
 
-/** The tab that a page is made for. */
+/** The tab of a page. */
 export interface Tab<K extends string> {
   readonly app: App;
   readonly panel: vscode.WebviewPanel;
   readonly ids: Ids<K>;
-  /** Whether the editor brought the tab back with its window, and no person asked for it. */
+  /** Whether the editor restored the tab with its window, rather than the user opening it. */
   readonly isRestored: boolean;
-  /** Load the page, also once more; its script sends `ready`. */
+  /** Load or reload the page; its script sends `ready`. */
   readonly load: () => void;
   readonly gone: () => void;
 }
@@ -56,9 +56,9 @@ export interface Tab<K extends string> {
 export abstract class Page {
   protected readonly app: App;
   protected readonly panel: vscode.WebviewPanel;
-  /** Whether the page can do what was refused all the same. */
+  /** Whether the page can force a refused action. */
   protected readonly canForce: boolean = false;
-  /** Why a tab that came back with its window waits until a person asks; empty if it does not. */
+  /** Why a restored tab waits for the user before it loads; empty if it loads at once. */
   protected readonly waits: string = "";
   readonly #isRestored: boolean;
   readonly #load: () => void;
@@ -67,7 +67,7 @@ export abstract class Page {
   #content: ToPage | null = null;
   #error: ToPage | null = null;
   #behind: ToPage | null = null;
-  /** The last refusal, which a button of the page may mend. */
+  /** The last refusal, for the page's remedy buttons. */
   #refusal: unknown = null;
 
   constructor({ app, panel, isRestored, load, gone }: Tab<never>) {
@@ -81,7 +81,7 @@ export abstract class Page {
       app.feed.onDidChange((changes) => this.#follow(changes)),
       panel.onDidChangeViewState(() => {
         if (panel.visible && !wasVisible) {
-          void this.changed(); // it was told nothing while it was hidden
+          void this.changed(); // it got no updates while hidden
         }
         wasVisible = panel.visible;
         if (panel.active) {
@@ -97,7 +97,7 @@ export abstract class Page {
     });
   }
 
-  /** Load the page, and ask meanwhile for its content: the first page of a window loads slowly. */
+  /** Load the page and request its content in parallel: a window's first page loads slowly. */
   open(): void {
     this.#content = null;
     this.#error = null;
@@ -109,16 +109,16 @@ export abstract class Page {
     }
   }
 
-  /** Show what the session is now. */
+  /** Show the session's current state. */
   protected abstract look(): Promise<void>;
 
-  /** Do what a person asked for on the page. */
+  /** Handle a user action on the page. */
   protected abstract handle(message: FromPage): unknown;
 
-  /** Whether a change of sessions may change the page. */
+  /** Whether a session change may affect the page. */
   protected abstract concerns(changes: ReadonlySet<string>): boolean;
 
-  /** React to a change that concerns the page while it is in sight. */
+  /** Handle a relevant change while the page is visible. */
   protected changed(): unknown {
     return this.look();
   }
@@ -145,7 +145,7 @@ export abstract class Page {
     }
   }
 
-  /** Send something that only a page that shows its session understands. */
+  /** Send a message that needs the page's content to be loaded. */
   sendBehind(message: ToPage): void {
     this.#behind = message;
     this.#sendWaiting();
@@ -158,7 +158,7 @@ export abstract class Page {
     }
   }
 
-  /** The editor keeps messages for a page that loads first, and drops them for one loaded again. */
+  /** The editor queues messages for a page's first load, but drops them during a reload. */
   #sendAgain(): void {
     for (const message of [this.#content, this.#error]) {
       message === null || this.send(message);
@@ -175,7 +175,7 @@ export abstract class Page {
     this.#refusal = error;
     const down = whyDown(this.app.server.state);
     if (down !== null && error instanceof Unanswered) {
-      this.complain(down, again); // the answer may be missed after the end was told
+      this.complain(down, again); // the answer may fail after the exit was reported
       return;
     }
     const { sentence, remedies } = errorWords(error, this.canForce);
@@ -237,16 +237,16 @@ export abstract class Page {
   }
 }
 
-/** A session that Codex writes is read again when it has rested. */
+/** Quiet period before a session that Codex is writing is read again. */
 const RESTED_MS = 1000;
 
-/** A page with the content of one request; a person's new choice cancels the request before it. */
+/** A page with the content of one request; a new choice cancels the previous request. */
 export abstract class AnsweredPage extends Page {
   #resting: NodeJS.Timeout | undefined;
   #asking = new vscode.CancellationTokenSource();
   #isAsking = false;
 
-  /** Ask for what the page shows, and for the title of its tab; null if there is nothing to show. */
+  /** Request the page's content and its tab title; null if there is nothing to show. */
   protected abstract ask(
     token: vscode.CancellationToken,
   ): Promise<readonly [title: string, view: ToPage] | null>;
@@ -274,7 +274,7 @@ export abstract class AnsweredPage extends Page {
     }
   }
 
-  /** Ask again once the session has rested; a slow request ends first, so that the page fills. */
+  /** Request again after a quiet period; a slow request finishes first, so that the page fills. */
   protected override changed(): void {
     clearTimeout(this.#resting);
     this.#resting = setTimeout(() => {
@@ -300,7 +300,7 @@ export class Tabs<K extends string, P extends Page> implements vscode.Disposable
   readonly #open = new Map<string, P>();
   readonly #serializer: vscode.Disposable;
 
-  /** `names` are those of the ids that a page keeps. */
+  /** `names` lists the ids that a page keeps. */
   constructor(
     app: App,
     extension: vscode.Uri,
@@ -326,7 +326,7 @@ export class Tabs<K extends string, P extends Page> implements vscode.Disposable
     });
   }
 
-  /** Show a tab; open one if there is none. `insteadOf` another one it does not take the focus. */
+  /** Show or open a tab; with `insteadOf`, it replaces that tab and does not take the focus. */
   open(
     title: string,
     ids: Ids<K>,
@@ -335,10 +335,10 @@ export class Tabs<K extends string, P extends Page> implements vscode.Disposable
     column = insteadOf?.column ?? vscode.ViewColumn.Active,
   ): P {
     const open = this.find(ids);
-    insteadOf?.reveal(true); // a new tab comes beside the one in front
+    insteadOf?.reveal(true); // a new tab opens next to the active one
     open?.reveal(preserveFocus);
     const place = { viewColumn: column, preserveFocus };
-    // What a person did on a page stays while another tab is in front.
+    // Keep the page's state while another tab is in front.
     const looks = { retainContextWhenHidden: true };
     const made = () => vscode.window.createWebviewPanel(this.#type, harmless(title), place, looks);
     return open ?? this.#openIn(made(), ids, false);
@@ -375,7 +375,7 @@ function keyOf(ids: Ids<string>): string {
   return Object.values(ids).join(" ");
 }
 
-/** A page with its style and script in it: what it had to fetch would come later than its content. */
+/** Inline the page's style and script: fetched ones would arrive after its content. */
 function html(folder: string, name: keyof typeof TYPES): string {
   const script = scriptOf(name);
   const part = (file: string) => readFileSync(join(folder, file), "utf8");

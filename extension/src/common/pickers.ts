@@ -24,7 +24,7 @@ export interface ChosenTurn {
   readonly markers: readonly Marker[];
 }
 
-/** Ask for a turn, of those that have ended alone where it is to be marked. */
+/** Ask for a turn; only ended turns are offered for a marker. */
 export async function askTurn(
   server: Server,
   session: SessionSummary,
@@ -116,7 +116,7 @@ export function titleFor(question: string, session: SessionSummary): string {
   return `${question}: ${cut(subject(session), 60)}`;
 }
 
-/** A turn by its id; undefined where it no longer counts. */
+/** Return a turn by its id; undefined if it no longer counts. */
 export async function turnOf(
   server: Server,
   session: SessionSummary,
@@ -158,7 +158,7 @@ function item(icon: string, label: string, description = "", detail = ""): vscod
   return { label, description, iconPath, ...(detail === "" ? {} : { detail }) };
 }
 
-/** The folder of the window for a new session; ask if there are several or none. */
+/** Return the workspace folder for a new session; ask if there are several or none. */
 export async function askFolder(): Promise<string | undefined> {
   const paths = await workspacePaths();
   const title = "Which folder is the session for?";

@@ -4,10 +4,10 @@ import type { CancellationToken } from "vscode";
 import type { Server } from "../client/client.ts";
 import type { Recalled } from "../client/protocol.ts";
 
-/** As many requests are made for a record: the server answers with 8,000 characters at a time. */
+/** Maximum number of requests for a record: the server returns 8,000 characters at a time. */
 const MOST_PIECES = 4;
 
-/** Read a record, and its text as far as it is read; null if there is none. */
+/** Read a record and its text up to the limit; null if there is none. */
 export async function readRecord(
   server: Server,
   sessionId: string,

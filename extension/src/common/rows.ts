@@ -7,15 +7,15 @@ import { Newest } from "../client/model/status.ts";
 import { errorText } from "../client/requests.ts";
 import { type Appearance, harmless, SVG } from "./model/text.ts";
 
-/** The editor draws at once if it was not told of a change for 200 ms, else 200 ms after the last. */
+/** The editor redraws at once after 200 ms without a change event, else 200 ms after the last. */
 export const APART_MS = 220;
 
 /**
  * A tree view that loads its rows on demand; an older answer never replaces a newer one.
  *
- * To draw it again the rows are loaded first, with those below unfolded ones: while the editor waits
- * for rows it knows none, and what is clicked then would come without its row. It is told only where
- * a row changed.
+ * A redraw first loads the rows and the children of unfolded rows: while the editor waits for rows
+ * it has none, and a click would come without its row. The change event is fired only if a row
+ * changed.
  */
 export abstract class Tree<Row extends object>
   implements vscode.TreeDataProvider<Row>, vscode.Disposable
@@ -28,11 +28,11 @@ export abstract class Tree<Row extends object>
   readonly #requests = new Newest();
   readonly #redraws = new Newest();
   readonly #unfolded = new Set<string>();
-  /** Rows that a person folded. */
+  /** Rows that the user folded. */
   readonly #folded = new Set<string>();
-  /** Rows that were loaded to draw the tree again, by the id of the row above. */
+  /** Rows that were loaded for a redraw, by the id of their parent. */
   #loaded = new Map<string, readonly Row[]>();
-  /** What the editor was told last. */
+  /** The state at the last change event. */
   #told = "";
   #isStale = false;
   #drawnAt = Number.NEGATIVE_INFINITY;
@@ -47,33 +47,33 @@ export abstract class Tree<Row extends object>
         this.#unfolded.delete(id);
         this.#folded.add(id);
         this.#loaded.delete(id);
-        this.#told = ""; // once told, the editor asks again for what is below when that is unfolded
+        this.#told = ""; // the next event makes the editor reload the children on unfolding
       }),
       this.view.onDidChangeVisibility(() => this.isOld() && this.refresh()),
     );
   }
 
-  /** A row as the editor shows it first, folded or unfolded. */
+  /** Return a row's tree item, with its initial folding. */
   protected abstract itemOf(row: Row): vscode.TreeItem;
 
   getTreeItem(row: Row): vscode.TreeItem {
     const { Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
     const item = this.itemOf(row);
-    // The editor forgets what was unfolded when a row moves, as from yesterday to today.
+    // The editor forgets the folding of a row that moves, for example from yesterday to today.
     if (item.collapsibleState === Collapsed && this.#unfolded.has(item.id ?? "")) {
       item.collapsibleState = Expanded;
     }
     return item;
   }
 
-  /** Whether the rows below one are in sight. */
+  /** Whether a row's children are visible. */
   protected isUnfolded(row: Row): boolean {
     const { collapsibleState } = this.getTreeItem(row);
     const isExpanded = collapsibleState === vscode.TreeItemCollapsibleState.Expanded;
     return isExpanded && !this.#folded.has(this.idOf(row));
   }
 
-  /** Load the rows below one, or the top rows; `isNewest` tells whether they will be shown. */
+  /** Load a row's children, or the top rows; `isNewest` returns whether they will be shown. */
   protected abstract rows(row: Row | undefined, isNewest: () => boolean): Promise<Row[]>;
 
   /** Whether the server can be asked for rows. */
@@ -81,7 +81,7 @@ export abstract class Tree<Row extends object>
     return this.server.state.kind === "ready";
   }
 
-  /** The rows below one if they are known already; else null. */
+  /** Return a row's children if they are loaded, else null. */
   protected known(_row: Row): readonly Row[] | null {
     return null;
   }
@@ -91,7 +91,7 @@ export abstract class Tree<Row extends object>
     return this.#isStale;
   }
 
-  /** Load again: now if the view is visible, else when it becomes visible. */
+  /** Reload now if the view is visible, else when it becomes visible. */
   refresh(): void {
     this.#isStale = !this.view.visible;
     if (this.view.visible) {
@@ -99,7 +99,7 @@ export abstract class Tree<Row extends object>
     }
   }
 
-  /** Draw the tree again; done when the editor was told. */
+  /** Redraw the tree; resolves after the change event. */
   protected async redraw(): Promise<void> {
     const isNewest = this.#redraws.begin();
     const loaded = new Map<string, readonly Row[]>();
@@ -114,8 +114,8 @@ export abstract class Tree<Row extends object>
   }
 
   /**
-   * Tell the editor of a change when it has drawn the one before: told while it asks for the rows
-   * below one, it would show none there.
+   * Fire the change event after the editor has drawn the previous change: an event while the
+   * editor requests a row's children would leave that row without any.
    */
   async #tell(): Promise<void> {
     for (let wait = this.#untilDrawn(); wait > 0; wait = this.#untilDrawn()) {
@@ -133,7 +133,7 @@ export abstract class Tree<Row extends object>
     this.told();
   }
 
-  /** The editor was told: it has the rows as soon as it asks. */
+  /** Called after the change event; the editor gets the rows as soon as it asks. */
   protected told(): void {}
 
   #untilDrawn(): number {
@@ -155,7 +155,7 @@ export abstract class Tree<Row extends object>
     await Promise.all(unfolded.map((each) => this.#loadBelow(each, loaded)));
   }
 
-  /** What names a row for the editor; empty for what is above the top rows. */
+  /** Return a row's id for the editor; empty for the root. */
   protected idOf(row: Row | undefined): string {
     return row === undefined ? "" : (this.itemOf(row).id ?? "");
   }
@@ -219,7 +219,7 @@ export function treeItem(
   return item;
 }
 
-/** A thin ring, thick as far as a context is filled: the two differ in more than their colour. */
+/** A thin ring, thicker for the filled part of the context, so that not only colour differs. */
 function ring(eighths: number, colour: string): vscode.Uri {
   const radius = 5.25;
   const round = 2 * Math.PI * radius;

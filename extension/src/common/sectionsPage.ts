@@ -1,4 +1,4 @@
-/** Pages that the server describes by sections: reports, records, digests, the connection. */
+/** Pages made of sections from the server: reports, records, digests, the connection. */
 
 import * as vscode from "vscode";
 import { answering } from "../client/client.ts";
@@ -11,13 +11,13 @@ import type { FromPage, ToPage } from "./model/pages.ts";
 import { COMMANDS, PAGE_IDS, type PageIds, QUESTIONS, tabTitle } from "./model/sections.ts";
 import { AnsweredPage, type Tab, Tabs } from "./panel.ts";
 
-/** Pages that stay as they are: a person reads them, and they take long to make. */
+/** Pages without live updates: they are for reading and slow to make. */
 const FIXED = new Set(["digest", "record", "connect", "disconnect"]);
 
 /** The open pages of this window. */
 export class Reports implements vscode.Disposable {
   readonly #tabs: Tabs<keyof PageIds, SectionsPage>;
-  /** The record that was opened last: the next one takes its place. */
+  /** The last opened record, which the next one replaces. */
   #record: PageIds | null = null;
 
   constructor(app: App, extension: vscode.Uri) {
@@ -43,7 +43,7 @@ export class Reports implements vscode.Disposable {
     this.open("record", { sessionId, name }, column);
   }
 
-  /** Show a page that asks something; true if the person agrees, false if it is closed. */
+  /** Show a page with a question; true if the user agrees, false if it is closed. */
   ask(kind: string): Promise<boolean> {
     return this.open(kind).answer();
   }
@@ -53,7 +53,7 @@ export class Reports implements vscode.Disposable {
   }
 }
 
-/** The names of tabs before their pages are read. */
+/** Tab titles until the pages are loaded. */
 const FIRST: Readonly<Record<string, string>> = {
   losses: "Lost in Compaction",
   doctor: "Doctor",
@@ -90,7 +90,7 @@ class SectionsPage extends AnsweredPage {
     return !FIXED.has(kind) && (kind === "doctor" || named.some((id) => changes.has(id)));
   }
 
-  /** A checkpoint follows the session record by record; other pages wait until it rests. */
+  /** A checkpoint page updates with each record; other pages wait for a quiet period. */
   protected override changed(): void {
     if (this.#ids.kind === "checkpoint") {
       void this.look();
@@ -133,7 +133,7 @@ class SectionsPage extends AnsweredPage {
     return [tabTitle(page), { kind: "sections", ids, page }];
   }
 
-  /** Open what a link names. */
+  /** Open a link target. */
   async #open({ kind, name, sessionId }: PageLink): Promise<unknown> {
     const { server, pages, reports } = this.app;
     await answering(server);

@@ -34,7 +34,7 @@ export async function openCodex(sessionId?: string, cwd?: string | null): Promis
   }
 }
 
-/** Whether a program is on the PATH, or at its path. */
+/** Check whether a program is on the PATH, or exists at its path. */
 export function isThere(program: string): boolean {
   return /[\\/]/.test(program) ? existsSync(program) : isOnPath(program);
 }

@@ -18,7 +18,7 @@ import {
   uriOfFile,
 } from "./model/payloads.ts";
 
-/** How many messages and calls are offered as evidence. */
+/** Maximum number of messages and calls offered as evidence. */
 const OFFERED = 60;
 
 export function noteCommands(app: App): Commands {
@@ -117,7 +117,7 @@ async function revoke({ server }: App, session: SessionSummary, note: Note): Pro
   }
 }
 
-/** Change what a note says: the fact of that id, or a decision in the place of another. */
+/** Change a note's text: edit the fact with that id, or replace a decision. */
 async function replace(app: App, session: SessionSummary, note: Note): Promise<void> {
   const [title, before] =
     note.kind === "fact"
@@ -131,7 +131,7 @@ async function replace(app: App, session: SessionSummary, note: Note): Promise<v
   }
 }
 
-/** Note a fact; without `about` ask for its evidence, without `id` make one of the text. */
+/** Note a fact; without `about` ask for its evidence, without `id` derive one from the text. */
 async function addFact(
   app: App,
   session: SessionSummary,
@@ -147,7 +147,7 @@ async function addFact(
     return;
   }
   const files = dependenciesOf(text, evidence, anchors);
-  // Only what a person said is true whatever the files say.
+  // Only the user's statements are valid regardless of the files.
   const rests = files.length > 0 || evidence.source === "user";
   const dependsOn = rests ? files : await askDependencies(title, anchors);
   if (dependsOn !== undefined) {
@@ -184,7 +184,7 @@ async function anchorsOf({ server }: App, { sessionId }: SessionSummary) {
   return (await server.request("anchors", { sessionId, limit: OFFERED })).items;
 }
 
-/** Note something, and show its row. */
+/** Add a note, and show its row. */
 async function apply(
   { server, checkpoint }: App,
   { sessionId }: SessionSummary,
@@ -206,7 +206,7 @@ export async function askText(
   return (await vscode.window.showInputBox(options))?.trim();
 }
 
-/** Ask for evidence; the newest that fits the text is selected. */
+/** Ask for evidence; the newest match for the text is preselected. */
 async function askEvidence(
   title: string,
   text: string,

@@ -1,4 +1,4 @@
-/** The commands of a search: its text is typed in a box above the view that shows its hits. */
+/** The search commands: the user types the text in a box above the view of hits. */
 
 import { isDeepStrictEqual } from "node:util";
 import * as vscode from "vscode";
@@ -18,7 +18,7 @@ import {
 } from "./model/rows.ts";
 import type { SearchView } from "./view.ts";
 
-/** Where the texts of searches are remembered. */
+/** Storage key of the recent searches. */
 const MEMORY = "searches";
 
 export function searchCommands(app: App, view: SearchView, memory: vscode.Memento): Commands {
@@ -62,7 +62,7 @@ export function searchCommands(app: App, view: SearchView, memory: vscode.Mement
   };
 }
 
-/** Show a hit in the page of its session, or its record where the hit is in no turn. */
+/** Show a hit in its session's page, or its record if the hit is outside all turns. */
 function openHit(app: App, view: SearchView, row: HitNode): Promise<void> {
   const { sessionId } = row;
   const { turn, seq, line } = row.hit;
@@ -77,7 +77,7 @@ function openHit(app: App, view: SearchView, row: HitNode): Promise<void> {
   })({ sessionId });
 }
 
-/** The box in which a text is typed: the view follows it, and earlier texts come back. */
+/** The search box: the view updates while the user types, and earlier searches can be recalled. */
 class SearchBox {
   readonly #view: SearchView;
   readonly #memory: vscode.Memento;
@@ -90,7 +90,7 @@ class SearchBox {
     this.#memory = memory;
   }
 
-  /** Let a text be typed that is searched for in all sessions, or in one. */
+  /** Open the box to search all sessions, or one. */
   async open(session: SessionSummary | null): Promise<void> {
     const shown = this.#view.query;
     const before = shown === null || shown.kinds.includes(FILE) ? "" : shown.text;
@@ -124,7 +124,7 @@ class SearchBox {
     }
   }
 
-  /** Put the text of an earlier search into the box, or of a later one. */
+  /** Put the previous or next recent search into the box. */
   recall(step: 1 | -1): void {
     const texts = this.#texts;
     const text = texts[texts.indexOf(this.#box?.value ?? "") + step];
@@ -135,7 +135,7 @@ class SearchBox {
     }
   }
 
-  /** Let one of the recent searches be chosen, and repeat it in all sessions. */
+  /** Let the user choose a recent search, and repeat it in all sessions. */
   async openRecent(): Promise<void> {
     const items = this.#texts.map((text) => ({ label: iconless(plain(text)), text }));
     const placeHolder = items.length === 0 ? "There are no recent searches" : "Search again for";
@@ -149,7 +149,7 @@ class SearchBox {
     }
   }
 
-  /** Let the kinds of hits be chosen. */
+  /** Let the user choose the kinds of hits. */
   async filter(): Promise<void> {
     const items = Object.entries(KINDS).map(([name, { icon, many }]) => ({
       name,
@@ -177,7 +177,7 @@ class SearchBox {
     return { text, kinds: this.#kinds, session: this.#session };
   }
 
-  /** Search for what is in the box, unless that is shown already, and go to the first hit. */
+  /** Search for the text in the box unless its hits are shown already; go to the first hit. */
   #accept(text: string): void {
     const query = this.#queryFor(text);
     if (isEnough(text) && !isDeepStrictEqual(query, this.#view.query)) {
@@ -203,7 +203,7 @@ class SearchBox {
   }
 }
 
-/** The text that is selected, where it is a part of one line. */
+/** Return the selected text if it is within one line. */
 function selected(): string {
   const editor = vscode.window.activeTextEditor;
   const text = editor?.document.getText(editor.selection) ?? "";

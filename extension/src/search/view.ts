@@ -1,4 +1,4 @@
-/** The view of a search: hits come as they are found, below their sessions, and stay. */
+/** The search view: hits appear below their sessions as they are found, and stay. */
 
 import * as vscode from "vscode";
 import { ProgressType } from "vscode-languageclient/node";
@@ -31,43 +31,43 @@ import {
 
 const SEARCH_VIEW = "codexCheckpoints.searchResults";
 
-/** A search begins when nothing was typed for so long. */
+/** Pause in typing before a search starts. */
 const PAUSE_MS = 150;
-/** So many hits of a session are shown at first. */
+/** Number of hits of a session shown at first. */
 const PER_SESSION = 10;
-/** After so many hits a search of all sessions ends; each click goes on to so many times as many. */
+/** Hit limit of a search in all sessions, and the factor by which each click raises it. */
 const [FIRST_LIMIT, FURTHER] = [500, 4];
 
 const PARTS = new ProgressType<Pick<SearchSessionsAnswer, "items">>();
 
-/** A search, and what it has found: the row of each session, and the rows below it. */
+/** A search and its results: the row of each session, and its child rows. */
 interface Found {
-  /** Rows of another search are other rows: unfolded, and not selected. */
+  /** Part of the row ids, so that a new search's rows are unfolded and not selected. */
   readonly number: number;
   readonly query: Query;
   readonly limit: number;
   readonly groups: Map<string, GroupNode>;
   readonly rows: Map<string, readonly SearchNode[]>;
   state: SearchState;
-  /** Why it ended before its end. */
+  /** Why the search is incomplete. */
   trouble: string;
 }
 
 type Find = (found: Found) => SearchNode | undefined;
 
-/** A row that does not take the focus after so many tries is gone. */
+/** Attempts to focus a row before it counts as gone. */
 const TRIES = 20;
 
 export class SearchView extends Tree<SearchNode> {
   readonly #drawing = new OneAtATime(() => this.redraw());
   readonly #focusing = new OneAtATime(() => this.#focusWanted());
-  /** What is shown. */
+  /** The shown search. */
   #found: Found | null = null;
   #running: { readonly found: Found; readonly stop: vscode.CancellationTokenSource } | null = null;
   #timer: NodeJS.Timeout | undefined;
-  /** The row that was chosen last. */
+  /** The last chosen row. */
   #chosen: SearchNode | null = null;
-  /** What finds the row that takes the focus when it comes. */
+  /** Finds the row to focus once it exists. */
   #toFocus: { readonly find: Find; tries: number; readonly selected: string } | null = null;
   #searches = 0;
 
@@ -85,12 +85,12 @@ export class SearchView extends Tree<SearchNode> {
     return this.#found?.query ?? null;
   }
 
-  /** The search that was begun last. */
+  /** The latest search. */
   get query(): Query | null {
     return (this.#running?.found ?? this.#found)?.query ?? null;
   }
 
-  /** Search in a moment, and no longer for what was asked before. */
+  /** Search after a pause in typing, and cancel the previous search. */
   soon(query: Query): void {
     if (isEnough(query.text)) {
       this.#end();
@@ -100,7 +100,7 @@ export class SearchView extends Tree<SearchNode> {
     }
   }
 
-  /** Search; what is shown stays until the first hit is found. */
+  /** Search; the shown hits stay until the first new hit is found. */
   async search(query: Query): Promise<void> {
     this.#searches += 1;
     this.#chosen = null;
@@ -109,7 +109,7 @@ export class SearchView extends Tree<SearchNode> {
     await this.#search({ number: this.#searches, query, limit: FIRST_LIMIT, ...none });
   }
 
-  /** Search on in older sessions. */
+  /** Continue the search in older sessions. */
   async searchOlder(): Promise<void> {
     if (this.#found !== null) {
       const known = this.#found.groups.size;
@@ -118,7 +118,7 @@ export class SearchView extends Tree<SearchNode> {
     }
   }
 
-  /** End the search that runs; what it has found stays. */
+  /** Stop the running search; its hits stay. */
   stop(): void {
     const found = this.#running?.found;
     this.#end();
@@ -133,7 +133,7 @@ export class SearchView extends Tree<SearchNode> {
     await vscode.commands.executeCommand(`${SEARCH_VIEW}.focus`, { preserveFocus: true });
   }
 
-  /** Forget what was found, and hide the view. */
+  /** Clear the hits, and hide the view. */
   close(): void {
     this.#end();
     this.#toFocus = null;
@@ -143,7 +143,7 @@ export class SearchView extends Tree<SearchNode> {
     this.#draw();
   }
 
-  /** Show all hits of a session of which a limit left some out. */
+  /** Show all hits of a session, beyond the limit. */
   async showAll({ session: { sessionId }, hits }: SessionHits): Promise<void> {
     const found = this.#found;
     if (found !== null) {
@@ -159,7 +159,7 @@ export class SearchView extends Tree<SearchNode> {
     this.#focusOn(({ rows }) => [...rows.values()][0]?.[0]);
   }
 
-  /** Take note of the hit that is opened. */
+  /** Record the opened hit as the chosen one. */
   choose(row: HitNode): void {
     this.#chosen = row;
     this.#toFocus = null;
@@ -223,7 +223,7 @@ export class SearchView extends Tree<SearchNode> {
   }
 
   protected override told(): void {
-    // After the rows: the editor shows at once what it is told first, the rest a moment later.
+    // After the rows: the editor shows the first update at once, the others a moment later.
     const found = this.#found;
     const groups = [...(found?.groups.values() ?? [])].map(({ group }) => group);
     const text = found === null ? "" : searchText(found.query, groups, found.state);
@@ -231,7 +231,7 @@ export class SearchView extends Tree<SearchNode> {
     void this.#focusing.run();
   }
 
-  /** The text to highlight: the row of a file holds nothing but its path. */
+  /** Return the text to highlight; a file's row only has its path. */
   get #highlighted(): string {
     const query = this.#found?.query;
     return query === undefined || query.kinds.includes(FILE) ? "" : query.text;
@@ -302,7 +302,7 @@ export class SearchView extends Tree<SearchNode> {
     void this.#focusing.run();
   }
 
-  /** Give the wanted row the focus, again until it has it: one that is drawn just then takes none. */
+  /** Focus the wanted row; retry, since a row cannot take the focus while it is being drawn. */
   async #focusWanted(): Promise<void> {
     const isOld = this.#running !== null && this.#running.found !== this.#found;
     const wanted = this.#toFocus;
@@ -312,7 +312,7 @@ export class SearchView extends Tree<SearchNode> {
     }
     await this.#reveal(row, true);
     wanted.tries += 1;
-    // Without a selection, the row that asked for others is gone.
+    // Without a selection, the row that requested more hits is gone.
     const isChanged = ![wanted.selected, ""].includes(this.#selected);
     if (isChanged || this.#selected === this.idOf(row) || wanted.tries === TRIES) {
       this.#toFocus = this.#toFocus === wanted ? null : this.#toFocus;
@@ -321,7 +321,7 @@ export class SearchView extends Tree<SearchNode> {
     }
   }
 
-  /** The id of the row that is selected. */
+  /** Return the id of the selected row. */
   get #selected(): string {
     return this.idOf(this.view.selection[0]);
   }
@@ -331,7 +331,7 @@ export class SearchView extends Tree<SearchNode> {
     await this.view.reveal(row, { select: true, focus }).then(undefined, () => {});
   }
 
-  /** End what runs, and what waits to. */
+  /** Cancel the running and the scheduled search. */
   #end(): void {
     clearTimeout(this.#timer);
     this.#running?.stop.cancel();
@@ -340,7 +340,7 @@ export class SearchView extends Tree<SearchNode> {
   }
 }
 
-/** Keep what was found; a session that has as many hits already stays as it is. */
+/** Store the hits; a session that already has as many hits is left unchanged. */
 function put({ groups, rows }: Found, items: readonly SessionHits[]): void {
   for (const group of items) {
     const { sessionId } = group.session;
@@ -358,7 +358,7 @@ function paramsOf({ text, kinds, session }: Query): SearchSessionsParams {
   return { text, kinds, sessionId, ...all, ...tokens };
 }
 
-/** Give a row its menu, and the command that a click or Enter runs. */
+/** Set a row's menu and the command for a click or Enter. */
 function marked(
   item: vscode.TreeItem,
   menu: string,

@@ -1,4 +1,4 @@
-/** Commands that lead from a session to its source and its branches. */
+/** Commands that navigate from a session to its source and its branches. */
 
 import type { SessionSummary } from "../client/protocol.ts";
 import { attempt, codeOf } from "../client/requests.ts";

@@ -59,7 +59,7 @@ async function unarchive({ server }: App, sessionId: string): Promise<void> {
   }
 }
 
-/** What is offered behind the status bar. */
+/** Show the actions of the status bar item. */
 async function showActions(session: SessionSummary): Promise<void> {
   const { sessionId } = session;
   const offer = (label: string, icon: string, command: string) =>

@@ -9,7 +9,7 @@ import { openArtifact } from "../common/files.ts";
 import { warn } from "../common/messages.ts";
 import { iconless, plain } from "../common/model/text.ts";
 
-/** The editor itself shows an equal warning only once. */
+/** The editor itself shows identical warnings only once. */
 export function warnOfDrift(server: Server): vscode.Disposable {
   const sentence = "Codex changed a file that neither the plan nor recent work mentions.";
   return server.onDidStray((strayed) => {

@@ -1,4 +1,4 @@
-/** The session in view: the chosen one, else the running one of this workspace, else its newest. */
+/** The session in view: the chosen session, else this workspace's running or newest session. */
 
 import * as vscode from "vscode";
 import type { Server } from "../client/client.ts";
@@ -10,10 +10,10 @@ import { followedOf, isBranch, sessionsParams } from "./model/rows.ts";
 
 const LOOKED_AT = 50;
 
-/** The session in view, and which sessions changed. */
+/** Tracks the session in view and reports changed sessions. */
 export interface Followed {
   readonly session: SessionSummary | null;
-  /** The session that was in view until it was deleted; then there is none in view. */
+  /** The session in view that was deleted; no session is in view after that. */
   readonly gone: SessionSummary | null;
   readonly changes: Changes;
 }
@@ -48,21 +48,21 @@ export class Following implements vscode.Disposable {
     if (session !== null) {
       const isOther = session.sessionId !== this.#current?.sessionId;
       this.#current = session;
-      // Whoever shows it already has nothing to read again.
+      // Views that already show it need no reload.
       this.#publish(isOther ? null : new Set());
     }
-    // What depends on a session that was given has just been told; only its row may be older.
+    // Listeners already have the given session; only its row may be out of date.
     this.look(session === null ? null : new Set());
   }
 
-  /** Begin anew, as with sessions of another home: what is not there was not deleted. */
+  /** Reset, for example for another Codex home: missing sessions do not count as deleted. */
   forget(): void {
     this.#chosen = null;
     this.#gone = null;
     this.#current = null;
   }
 
-  /** Look again; calls during a look become one further look. */
+  /** Update; calls during an update are combined into one further update. */
   look(changes: Changes): void {
     if (this.#looking !== null) {
       const both = this.#again === undefined ? changes : union(this.#again, changes);
@@ -95,9 +95,9 @@ export class Following implements vscode.Disposable {
       const id = chosen ?? was?.sessionId ?? null;
       const found = id === null ? null : await this.#find(id, here);
       if (this.#chosen !== chosen) {
-        return; // a person chose meanwhile, and the look at that is next
+        return; // the user chose another session meanwhile; the next update shows it
       }
-      // What was deleted in view is not replaced in silence by another session.
+      // Do not silently replace a deleted session with another one.
       this.#gone = found === null ? was : null;
       const next = this.#gone !== null ? null : chosen !== null ? found : followedOf(here);
       const isOther = next?.sessionId !== this.#current?.sessionId;
@@ -121,7 +121,7 @@ export class Following implements vscode.Disposable {
     this.#emitter.fire({ session, gone, changes });
   }
 
-  /** The newest sessions of this workspace's folders; without a folder, of all. */
+  /** Return the newest sessions of the workspace folders; without a folder, the newest of all. */
   async #here(): Promise<SessionSummary[]> {
     const paths: readonly (string | null)[] = await workspacePaths();
     const folders = paths.length === 0 ? [null] : paths;
@@ -147,7 +147,7 @@ export class Following implements vscode.Disposable {
       if (codeOf(error) === "unknown_session") {
         return null;
       }
-      throw error; // a server that is busy or away takes nothing out of view
+      throw error; // keep the session in view if the server is busy or down
     }
   }
 }
@@ -161,7 +161,7 @@ const GATHER_MS = 150;
 /** The ids of changed sessions; null if any session may have changed. */
 export type Changes = ReadonlySet<string> | null;
 
-/** Combines changes that come close together into one event; what the server becomes is told at once. */
+/** Combines session changes in quick succession into one event; reports server states at once. */
 export class ChangeFeed implements vscode.Disposable {
   readonly #emitter = new vscode.EventEmitter<Changes>();
   readonly onDidChange = this.#emitter.event;

@@ -83,7 +83,7 @@ export async function firstIndex(server: Server): Promise<void> {
     }
   } catch (error) {
     server.log.error(`index: ${error instanceof Error ? error.message : error}`);
-    // A server that ended has reported it.
+    // If the server exited, its exit was already reported.
     if (server.client === client) {
       server.become({ kind: "failed", reason: "The sessions could not be read." });
     }

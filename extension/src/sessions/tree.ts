@@ -1,4 +1,4 @@
-/** The tree of sessions: those of this workspace by day, then the others by folder. */
+/** The session tree: this workspace's sessions by day, then the others by folder. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import * as vscode from "vscode";
@@ -33,20 +33,20 @@ export const SESSIONS_VIEW = "codexCheckpoints.sessions";
 
 const PAGE = 50;
 
-/** How often a row is asked to be selected, until it is. */
+/** Maximum number of attempts to select a row. */
 const TRIES = 5;
 
 export class SessionTree extends Tree<SessionNode> {
-  /** The rows of the remote, which are read only when a person unfolds them. */
+  /** The rows of the remote, which are loaded when the user unfolds it. */
   readonly remote: RemoteRows;
   readonly #wanted = new Map<string, number>();
   /** The shown rows of sessions, and the parent of each row. */
   readonly #shown = new Map<string, SessionRow>();
   readonly #above = new WeakMap<SessionNode, SessionNode>();
-  /** The session to select when its row is in sight. */
+  /** The session to select when its row is visible. */
   #toSelect: string | null = null;
   #filter: Filter = NO_FILTER;
-  /** How often the top rows are being loaded. */
+  /** Number of running loads of the top rows. */
   #asking = 0;
 
   constructor(server: Server, feed: ChangeFeed) {
@@ -75,12 +75,12 @@ export class SessionTree extends Tree<SessionNode> {
     this.refresh();
   }
 
-  /** Whether the server still looks at the sessions: it knows the newest of them soon. */
+  /** Whether the server is still reading the sessions; it soon knows the newest. */
   get #isEarly(): boolean {
     return this.server.state.kind === "indexing";
   }
 
-  /** Whether the newest are shown or asked for, while all will be when the server has looked at them. */
+  /** Whether only the newest are shown or requested until the server has read all sessions. */
   get #waits(): boolean {
     return this.#isEarly && (this.#shown.size > 0 || this.#asking > 0);
   }
@@ -96,7 +96,7 @@ export class SessionTree extends Tree<SessionNode> {
       await this.redraw();
     }
     if (!this.#shown.has(sessionId)) {
-      const roots = await this.load(); // groups that were never unfolded are not drawn yet
+      const roots = await this.load(); // groups that were never unfolded are not loaded yet
       const groups = roots.filter((node) => node.kind === "group" && node.isOpen);
       await Promise.all(groups.map((group) => this.load(group)));
     }
@@ -116,7 +116,7 @@ export class SessionTree extends Tree<SessionNode> {
     return false;
   }
 
-  /** Select the row of a session as soon as it is in sight; what is folded stays folded. */
+  /** Select a session's row as soon as it is visible; folded rows stay folded. */
   select(sessionId: string): void {
     this.#toSelect = sessionId;
     this.#selectWhenInSight();
@@ -139,7 +139,7 @@ export class SessionTree extends Tree<SessionNode> {
     }
     this.#toSelect = null;
     const [chosen] = this.view.selection;
-    // A row below that of the session is as good.
+    // A child of the session's row counts too.
     if (!(chosen && "session" in chosen && chosen.session.sessionId === sessionId)) {
       void this.reveal(sessionId, false);
     }
@@ -165,7 +165,7 @@ export class SessionTree extends Tree<SessionNode> {
     return children;
   }
 
-  /** Remember where rows are, also those that are folded. */
+  /** Record the parents of rows, including folded rows. */
   #note(rows: readonly SessionNode[], above: SessionNode | undefined): void {
     for (const row of rows) {
       if (above !== undefined) {
@@ -214,7 +214,7 @@ export class SessionTree extends Tree<SessionNode> {
     return node.kind === "session" ? this.#belowSession(node) : [];
   }
 
-  /** The reason, as the conditions of the welcome texts in package.json name it. */
+  /** Return the reason by its name in the welcome conditions of package.json. */
   async #whyEmpty(): Promise<string> {
     if (isFilteredBy(this.#filter)) {
       return "filtered";
@@ -258,7 +258,7 @@ export class SessionTree extends Tree<SessionNode> {
     if (below.length > 0 || isFiltered) {
       return [...below, others];
     }
-    // The others are all that there is to see.
+    // There are no sessions of this workspace to show first.
     const text = "No session in this folder yet";
     return [{ kind: "note", group: "here", text }, othersOf(true)];
   }
@@ -294,7 +294,7 @@ export class SessionTree extends Tree<SessionNode> {
     return [...source, ...markers, ...branches, ...row.children, ...windows];
   }
 
-  /** The row with all that there is to know; of most sessions only the ends were read before. */
+  /** Return the complete row; for most sessions only the start and end were read before. */
   async #readWhole(row: SessionRow): Promise<SessionRow> {
     const { sessionId, seq } = row.session;
     if (seq !== null) {
@@ -371,7 +371,7 @@ export interface SessionRow {
   readonly children: readonly SessionNode[];
 }
 
-/** Sessions that belong together: of one day, of one folder, or with the same first request. */
+/** Related sessions: of one day, of one folder, or with the same first request. */
 interface Fold {
   readonly kind: "fold";
   readonly id: string;
@@ -400,7 +400,7 @@ export type SessionNode =
   | { readonly kind: "more"; readonly group: Group }
   | { readonly kind: "note"; readonly group: string; readonly text: string };
 
-/** Rows for the sessions of a group: by day in a folder that is open, else by folder. */
+/** Return the rows of a group's sessions: by day in an open folder, else by folder. */
 function foldsOf(group: Group, sessions: readonly SessionSummary[]): SessionNode[] {
   const { roots, children } = family(sessions);
   const { people, wordless, background } = partsOf(roots);
@@ -521,7 +521,7 @@ export function sessionItem(node: SessionNode): vscode.TreeItem {
   }
 }
 
-/** A row that is no session's, whose name says all of it. */
+/** A plain text row that does not belong to a session. */
 function plainItem(
   id: string,
   some: Pick<Appearance, "label" | "icon"> & { readonly description?: string },
