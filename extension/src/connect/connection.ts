@@ -15,7 +15,7 @@ import { type ConnectionNode, connectionNodes } from "./model/rows.ts";
 
 const CONNECTED = "codexCheckpoints.connected";
 
-/** What is said where there is nothing to write. */
+/** The message if there is nothing to write. */
 const NOTHING = {
   connect: "Codex is connected already.",
   remove: "Codex is not connected.",

@@ -18,7 +18,7 @@ export class RemotePages extends Tabs<"sessionId", RemotePage> {
     super(app, extension, "remote", ["sessionId"], RemotePage);
   }
 
-  /** Show a session; a page that is open already is read anew, for it may have been pushed since. */
+  /** Show a session; a page that is open already is read again, for it may have been pushed since. */
   show(session: RemoteSession): void {
     const ids = { sessionId: session.sessionId };
     const before = this.find(ids);

@@ -64,7 +64,7 @@ export class PushPreview extends AnsweredPage {
     }
   }
 
-  /** Preview anew what leaves now, unless a push runs. */
+  /** Preview the current data again, unless a push runs. */
   renew(): void {
     if (!this.#isBusy) {
       this.#allowRedacted = false;

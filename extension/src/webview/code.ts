@@ -1,4 +1,4 @@
-/** Blocks of code, coloured by highlight.js; a pause after they are shown, so that nobody waits. */
+/** Blocks of code, coloured by highlight.js; a pause after they are shown, so that the page is not delayed. */
 
 import bash from "highlight.js/lib/languages/bash";
 import c from "highlight.js/lib/languages/c";

@@ -1,5 +1,5 @@
 /**
- * What the pages share: elements and texts, never markup, with every text through `plain`; and how a
+ * Shared by all pages: elements and texts, never markup, with every text through `plain`; and how a
  * page is shown what the editor sends.
  */
 

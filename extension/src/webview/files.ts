@@ -32,7 +32,7 @@ export class FileChoice {
   #scope: Scope = "conversation";
   #view: FilesView | null = null;
   #would: Restored | null = null;
-  /** What was done last, as it is shown. */
+  /** The last action, as shown. */
   #told = JSON.stringify([null, false]);
 
   /** `changed` is called when something else is to be restored. */
@@ -161,7 +161,7 @@ function doneBox(done: RestoredFiles, canUndo: boolean): HTMLElement {
   );
 }
 
-/** The commands whose effect on files nobody can read. */
+/** The commands whose effect on files is unknown. */
 function commandsOf({ remark, commands }: RestoredFiles): Child {
   if (remark === null) {
     return null;

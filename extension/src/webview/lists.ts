@@ -1,4 +1,4 @@
-/** What stands below the picture of a session: its digest, its lineage, its lists and its table. */
+/** Draws the lists below the picture of a session: its digest, its lineage, its lists and its table. */
 
 import { cut, dotted } from "../common/model/text.ts";
 import { digestParts } from "../compaction/model/preview.ts";

@@ -12,7 +12,7 @@ export function markdownBlock(text: string): HTMLElement {
   return blockOf(readMarkdown(text), text);
 }
 
-/** What a person typed. */
+/** Draw text that a person typed. */
 export function typedBlock(text: string): HTMLElement {
   return blockOf(readTyped(text), text);
 }

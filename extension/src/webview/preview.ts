@@ -324,7 +324,7 @@ class Pack {
   }
 }
 
-/** What a soft restore copies. */
+/** The text that a soft restore copies. */
 function along(would: Restored, turn: number | null): HTMLElement {
   const parts = new Map<string, PackItem[]>();
   for (const item of would.included.filter(({ part }) => part !== "notice" && part !== "mode")) {

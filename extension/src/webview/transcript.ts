@@ -25,7 +25,7 @@ const [NEAR, FAR] = [1.5, 4];
 interface Part extends PartPlace {
   readonly element: HTMLElement;
   readonly steps: HTMLElement;
-  /** What happened behind the turn; filled at its end. */
+  /** The events after the turn; filled at its end. */
   readonly events: HTMLElement;
   eventsFrom: string;
   drawn: Rows;
@@ -51,7 +51,7 @@ export class Transcript {
   readonly #waiting = el("p.quiet", "Reading…");
   readonly #reads: (turn: number) => void;
   readonly #session: Pick<SessionView, "folder" | "shared">;
-  /** What happened behind each turn, by its number. */
+  /** The events after each turn, by its number. */
   #events: ReadonlyMap<number, readonly PageEvent[]> = new Map();
   #turns: readonly PageTurn[] = [];
   /** How each turn stands, by its id: a part that was read before is read again. */
@@ -196,7 +196,7 @@ export class Transcript {
     return { turnId, offset, element, steps, events, ...none };
   }
 
-  /** Show at the end of each turn what happened behind it. */
+  /** Show at the end of each turn the events after it. */
   #showEvents(): void {
     for (const part of this.#parts) {
       const { turnId, next, events } = part;

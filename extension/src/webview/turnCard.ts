@@ -14,7 +14,7 @@ import { button, type Child, el, fill, keepingFocus, send } from "./draw.ts";
 export class TurnCard {
   readonly element = el("section.turn", { aria: { label: "The chosen turn" } });
   readonly #choose: (turn: number) => void;
-  /** What it was drawn from. */
+  /** The values it was drawn from. */
   #drawn = "";
 
   /** `choose` is told which turn of a row is to be the chosen one. */

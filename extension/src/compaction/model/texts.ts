@@ -130,7 +130,7 @@ function uncertain({ lost, kept, unknown }: Totals): string {
   );
 }
 
-/** What stood before a compaction, by kind. */
+/** The content before a compaction, by kind. */
 function partsOf(loss: Loss): readonly (readonly [title: string, parts: readonly Kept[]])[] {
   const task = loss.task === null ? [] : [{ ...loss.task, name: loss.task.text }];
   const steps = loss.openPlanSteps.map((step) => ({ ...step, name: step.text }));
@@ -147,7 +147,7 @@ function partsOf(loss: Loss): readonly (readonly [title: string, parts: readonly
   ];
 }
 
-/** What a compaction lost, a line for each. */
+/** The losses of a compaction, one line each. */
 export function lostNames(loss: Loss): readonly string[] {
   return partsOf(loss).flatMap(([title, parts]) =>
     parts.filter(({ lost }) => lost === true).map(({ name }) => `${title}: ${plain(name)}`),

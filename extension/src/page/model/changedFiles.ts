@@ -1,4 +1,4 @@
-/** The list of the files that a session changed, as it stands at the end of a turn. */
+/** The list of the files that a session changed, as of the end of a turn. */
 
 import type { FileChange } from "../../client/protocol.ts";
 import { counted, dotted, plain } from "../../common/model/text.ts";

@@ -38,7 +38,7 @@ export interface SessionView {
   readonly events: readonly PageEvent[];
   /** The number of the newest record, null where it is not known. */
   readonly seq: number | null;
-  /** How many turns a row stands for. */
+  /** The number of turns in a row. */
   readonly merged: number;
   readonly window: number | null;
   /** The tokens from which the server offers a compaction. */
@@ -135,7 +135,7 @@ export interface PartPlace {
 /** How many records a part has, as the server counts them. */
 const PART = 200;
 
-/** The part behind one: of its turn, else the first of the next turn; null behind the last. */
+/** The next part: of the same turn, else the first of the next turn; null after the last. */
 export function partBehind(part: PartPlace, turns: readonly PageTurn[]): PartPlace | null {
   const { turnId, next } = part;
   const at = turns.findIndex((each) => each.turnId === turnId);
@@ -160,7 +160,7 @@ export function partAtEnd(turnId: string, total: number): PartPlace {
   return { turnId, offset: Math.max(0, Math.ceil(total / PART) - 1) * PART, next: null };
 }
 
-/** One step of a conversation; a command stands with its output. */
+/** One step of a conversation; a command includes its output. */
 export interface Spoken {
   readonly ref: string;
   readonly kind: "user" | "assistant" | "summary" | "plan" | "command" | "patch";
@@ -252,7 +252,7 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   open: "still open",
 };
 
-/** What a turn did, in one sentence. */
+/** Summarize a turn in one sentence. */
 export function turnText(row: PageRow): string {
   const { calls, filesChanged, checksFailed, contextTokens, mostTokens, outcome } = row;
   const atItsEnd = mostTokens === contextTokens ? "" : " at its end";
@@ -273,7 +273,7 @@ export function spokenTurn(row: PageRow, events: readonly PageEvent[]): string {
   return [`${turnName(row)}: ${cut(row.turns[0].task, 120)}`, turnText(row), ...seen].join(" ");
 }
 
-/** The events behind a row: what happened up to the next one. */
+/** The events after a row, up to the next row. */
 export function eventsOf(row: PageRow, events: readonly PageEvent[]): readonly PageEvent[] {
   return events.filter(({ turn }) => turn !== null && row.turn <= turn && turn <= row.last);
 }

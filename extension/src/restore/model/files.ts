@@ -3,7 +3,7 @@
 import type { RestoredFile, RestoredFiles } from "../../client/protocol.ts";
 import { counted, cut, dotted, iconless, plain } from "../../common/model/text.ts";
 
-/** What a restore brings back. */
+/** The parts that a restore brings back. */
 export const SCOPES = ["conversation", "files", "both"] as const;
 export type Scope = (typeof SCOPES)[number];
 
