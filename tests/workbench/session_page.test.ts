@@ -31,7 +31,7 @@ function turns(): readonly Exchange[] {
   });
 }
 
-/** The first turn that Codex compacted behind. */
+/** The first turn that Codex compacted after. */
 const COMPACTED = turns().findIndex(({ compacted }) => compacted) + 2;
 
 test("a session page shows the whole session and opens each of its turns", async (t) => {

@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from "node:util";
 /** So long no step of a test takes, be the machine as busy as it may. */
 export const STEP_MS = 60_000;
 
-/** Wait until something that is read anew each time is as it should be. */
+/** Wait until a value, read again each time, is as expected. */
 export async function becomes<T>(read: () => T | Promise<T>, expected: T): Promise<void> {
   const end = performance.now() + STEP_MS;
   for (;;) {

@@ -130,7 +130,7 @@ export class SessionPage extends Page {
   #view: ((below: Below) => SessionView) | null = null;
   #below: Below = { digest: null, files: null, lineage: null, losses: null };
   #turns: readonly TurnEntry[] = [];
-  /** What the turns did, as of now and as of the files that are shown. */
+  /** The changes by the turns, as of now and as of the shown files. */
   #done = { now: "", shown: "" };
   /** The changed files are asked for again at this time; it takes long in a long session. */
   #filesDue = 0;

@@ -348,11 +348,11 @@ export function restoreFigures(
   return figures(window, marker, { name: "In the branch", tokens: after, isEstimate });
 }
 
-/** What has its name in itself. */
+/** Elements that contain their own name. */
 const NAMED = "button, summary, input[aria-label]";
 
 /**
- * Draw anew; a control that had the focus gives it to the one that has its name now. Where
+ * Draw again; a control that had the focus gives it to the one that has its name now. Where
  * the person is elsewhere meanwhile, as in a list of the editor, nothing takes the focus from there.
  */
 export function keepingFocus(draw: () => void): void {

@@ -6,7 +6,7 @@
 import type { FoundText } from "../page/model/page.ts";
 import { spansOf } from "../search/model/rows.ts";
 
-/** Of more matches nobody sees the last one, and each change of the page finds them anew. */
+/** A limit on matches: each change of the page searches for them again. */
 const MOST = 2_000;
 
 /** The buttons of a step that show what is left out of it. */

@@ -55,7 +55,7 @@ class SessionPage implements Shown<SessionView> {
   /** The plan at the end of a turn, and what waits to ask for another one. */
   #planThen: PlanThen | null = null;
   #askingPlan: number | undefined;
-  /** What parts of the page were drawn from. */
+  /** The values that parts of the page were drawn from. */
   readonly #drawn = new Map<string, string>();
 
   constructor(view: SessionView) {

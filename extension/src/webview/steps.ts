@@ -5,7 +5,7 @@ import { button, el, fill, send, textOf } from "./draw.ts";
 import { commandBlock, patchBlock, type Where } from "./patches.ts";
 import { link } from "./quotes.ts";
 
-/** The parsers: they are loaded with the first conversation, behind the picture. */
+/** The parsers: they are loaded with the first conversation, after the picture. */
 type Markdown = typeof import("./markdown.ts");
 
 /** Steps in order, each by the values that it was drawn from. */

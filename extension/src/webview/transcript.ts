@@ -30,7 +30,7 @@ interface Part extends PartPlace {
   eventsFrom: string;
   drawn: Rows;
   said: readonly Spoken[];
-  /** How the turn stood when this was asked for. */
+  /** The state of the turn when this was requested. */
   standing: string;
 }
 

@@ -3,7 +3,7 @@
 import type { FileChange, FilePatch } from "../../client/protocol.ts";
 import { shownText } from "../../common/model/text.ts";
 
-/** The two sides of a diff of a file; `about` says behind its name where they are only parts. */
+/** The two sides of a diff of a file; `about` says after its name where they are only parts. */
 export interface Sides {
   readonly before: string;
   readonly after: string;
