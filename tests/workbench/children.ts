@@ -95,6 +95,6 @@ function signal(group: number, name: NodeJS.Signals): void {
   try {
     process.kill(-group, name);
   } catch {
-    // It is gone.
+    // The process has ended.
   }
 }

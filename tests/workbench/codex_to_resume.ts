@@ -1,4 +1,4 @@
-/** The real Codex with two turns behind it, and a scripted model for whoever goes on from there. */
+/** The real Codex after two turns, and a scripted model for resuming the session. */
 
 import { join } from "node:path";
 import type { TestContext } from "node:test";

@@ -54,7 +54,7 @@ test("each page of the server is read, worked and copied by everybody", async (t
     return clipboard();
   };
 
-  /** Compare what stands on the page with the text that its button copies. */
+  /** Compare the text of the page with the text that its button copies. */
   const isCopied = async () => {
     const shown = await words();
     const copied = await copy();

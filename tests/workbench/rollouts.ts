@@ -1,4 +1,4 @@
-/** Small session files, as Codex before 0.150 wrote them: enough to stand in a list. */
+/** Small session files, as Codex before 0.150 wrote them: enough for a row in a list. */
 
 import { randomUUID } from "node:crypto";
 import { appendFileSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
@@ -15,7 +15,7 @@ export interface Told {
   readonly plan?: readonly string[];
   /** Commands that it ran. */
   readonly commands?: readonly string[];
-  /** What each of them put out. */
+  /** The output of each command. */
   readonly output?: string;
   /** What the model said in the end. */
   readonly answer?: string;

@@ -354,7 +354,7 @@ export class Workbench {
   }
 
   /**
-   * Choose an entry of the menu that a right click opens; it closes when its row is drawn anew.
+   * Choose an entry of the menu that a right click opens; it closes when its row is drawn again.
    * Where the entry opens something, wait for that.
    */
   async menu(place: Locator, entry: string, opens?: Locator): Promise<void> {
@@ -382,7 +382,7 @@ export class Workbench {
     });
   }
 
-  /** Whether a command from a menu was refused because its row was drawn anew just then. */
+  /** Whether a command from a menu was refused because its row was just drawn again. */
   async #changedMeanwhile(opens: Locator | undefined, timeout: number): Promise<boolean> {
     const toast = this.page.locator(".notification-toast").filter({ hasText: "has just changed" });
     try {
@@ -435,7 +435,7 @@ export class Workbench {
   }
 
   /**
-   * Press a link of an editor, until what it leads to is there: a line is drawn anew under the
+   * Press a link of an editor, until what it leads to is there: a line is drawn again under the
    * pointer, so that a link is gone between two looks at it.
    */
   async follow(line: Locator, arrives: Locator): Promise<void> {
@@ -543,7 +543,7 @@ async function browse(lab: Lab, port: string): Promise<BrowserContext> {
 /**
  * The folder of extensions with ours in it, installed by the workbench itself, once for a package.
  *
- * Its Python is compiled: what a first start takes longer is not measured anew in each test.
+ * Its Python is compiled: what a first start takes longer is not measured again in each test.
  */
 async function installed(): Promise<string> {
   const { mtimeMs, size } = statSync(VSIX);
@@ -594,7 +594,7 @@ function useCaches(lab: Lab, folder: string): number {
   return uses;
 }
 
-/** Keep what a browser that has ended knows, where nobody has kept as much. */
+/** Keep what a browser that has ended knows, unless as much is already kept. */
 function keepCaches(lab: Lab, folder: string, uses: number): void {
   const kept = `${folder}-used-${uses}`;
   if (uses <= USES && !existsSync(kept)) {
