@@ -361,7 +361,7 @@ export class Tabs<K extends string, P extends Page> implements vscode.Disposable
     panel.iconPath = this.#icon;
     webview.options = { enableScripts: true, enableForms: true, localResourceRoots: [] };
     const load = () => {
-      webview.html = html(this.#folder, this.#name);
+      webview.html = html(this.#folder, this.#name, ids);
     };
     const gone = () => this.#open.delete(keyOf(ids));
     const page = new this.#made({ app: this.#app, panel, ids, isRestored, load, gone });
@@ -376,7 +376,7 @@ function keyOf(ids: Ids<string>): string {
 }
 
 /** Inline the page's style and script: fetched ones would arrive after its content. */
-function html(folder: string, name: keyof typeof TYPES): string {
+function html(folder: string, name: keyof typeof TYPES, ids: Ids<string>): string {
   const script = scriptOf(name);
   const part = (file: string) => readFileSync(join(folder, file), "utf8");
   const nonce = randomBytes(24).toString("base64url");
@@ -398,8 +398,12 @@ function html(folder: string, name: keyof typeof TYPES): string {
 <title>${script}</title>
 </head>
 <body>
-<main id="page" class="${script}"><p class="quiet" role="status">Reading the session…</p>${SKELETON}</main>
+<main id="page" class="${script}" data-ids="${attribute(JSON.stringify(ids))}"><p class="quiet" role="status">Reading the session…</p>${SKELETON}</main>
 <script nonce="${nonce}">${part(`${script}.js`)}</script>
 </body>
 </html>`;
+}
+
+function attribute(text: string): string {
+  return text.replace(/[&<>"]/g, (each) => `&#${each.charCodeAt(0)};`);
 }

@@ -237,6 +237,8 @@ export function host<K extends ToPage["kind"]>(
 ): void {
   let shown: Shown<ViewOf<K>> | null = null;
   const isView = (message: ToPage): message is ViewOf<K> => message.kind === kind;
+  // Known before any content, so that a window loaded again at once brings the page back.
+  keep(JSON.parse(page().dataset.ids ?? "null"));
   window.addEventListener("message", ({ data: message, origin }: MessageEvent<ToPage>) => {
     if (origin !== window.origin) {
       return; // the editor sends from the outer frame, which has the same origin
