@@ -63,6 +63,9 @@ export abstract class Page {
   readonly #isRestored: boolean;
   readonly #load: () => void;
   #isGone = false;
+  /** Whether the script of the page runs, and the title that its tab gets then. */
+  #isReady = false;
+  #title = "";
   /** The newest content, the error shown above it, and a message that needs content. */
   #content: ToPage | null = null;
   #error: ToPage | null = null;
@@ -131,11 +134,19 @@ export abstract class Page {
 
   protected show(title: string, view: ToPage): void {
     if (!this.#isGone) {
-      this.panel.title = title;
+      this.#title = title;
+      this.#entitle();
       this.#content = view;
       this.#error = null;
       this.send(view);
       this.#sendWaiting();
+    }
+  }
+
+  /** The editor may store the tab at its new title: its script has to have named its session. */
+  #entitle(): void {
+    if (this.#isReady && this.#title !== "") {
+      this.panel.title = this.#title;
     }
   }
 
@@ -210,6 +221,8 @@ export abstract class Page {
   async #receive(message: FromPage | null): Promise<void> {
     try {
       if (message?.kind === "ready") {
+        this.#isReady = true;
+        this.#entitle();
         this.#sendAgain();
       } else if (message?.kind === "again") {
         await awake(this.app.server);
