@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 
 from token_figures import session_files
 
+from codex_checkpoints.core.changes.edits import Edits, FileTouch
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.digest.edits import Edits, FileTouch
 from codex_checkpoints.core.files.plan import OnDisk, content_of, planned
 from codex_checkpoints.core.patches import applied
 

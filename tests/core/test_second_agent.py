@@ -10,9 +10,8 @@ from typing import Any
 
 from attrs import Factory, define
 
+from codex_checkpoints.core.changes.edits import Edits
 from codex_checkpoints.core.checkpoint.stream import Stream
-from codex_checkpoints.core.digest.edits import Edits
-from codex_checkpoints.core.digest.search import FileUses, Needle
 from codex_checkpoints.core.events import (
     Answered,
     Called,
@@ -31,6 +30,7 @@ from codex_checkpoints.core.events import (
 )
 from codex_checkpoints.core.losses.file_activity import FileActivity
 from codex_checkpoints.core.patches import PatchedFile
+from codex_checkpoints.core.recall.search import FileUses, Needle
 
 FOLDER = "/home/ana/shop"
 Node = dict[str, Any]

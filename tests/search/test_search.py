@@ -15,7 +15,7 @@ from codex_checkpoints.core.agents.codex.reader import CHUNK
 from codex_checkpoints.core.agents.codex.skipping import passing_over
 from codex_checkpoints.core.checkpoint.redaction import one_line
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.digest.search import Needle
+from codex_checkpoints.core.recall.search import Needle
 from codex_checkpoints.operations.search import SearchSessionsParams, search_sessions
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.service.progress import run_steps

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from codex_checkpoints.core.agents.codex.own_messages import DIGEST_LINE
 from codex_checkpoints.core.checkpoint.records import Caps, Checkpoint, Plan
-from codex_checkpoints.core.digest.records import Check, DigestSource, RecordPlace
+from codex_checkpoints.core.digest.records import Check, DigestSource
 from codex_checkpoints.core.events import Outcome
+from codex_checkpoints.core.record_place import RecordPlace
 from codex_checkpoints.core.restore.pack import (
     HEADINGS,
     TITLE,

@@ -8,9 +8,9 @@ from attrs import frozen
 
 from codex_checkpoints.core.agents.codex.history.windows import Chain as WindowChain
 from codex_checkpoints.core.compaction.token_budget import Outline
-from codex_checkpoints.core.digest.recall import MOST_HITS
 from codex_checkpoints.core.digest.render import Digest as SessionDigest
 from codex_checkpoints.core.losses.file_activity import Loss
+from codex_checkpoints.core.recall.entries import MOST_HITS
 from codex_checkpoints.core.restore.records import difference
 from codex_checkpoints.operations.services import Services, SessionParams
 from codex_checkpoints.service.connect.delivery_log import by_window, received

@@ -18,10 +18,10 @@ from codex_checkpoints.core.agents.codex.reader import is_whole
 from codex_checkpoints.core.agents.codex.skipping import passing_over
 from codex_checkpoints.core.checkpoint.redaction import one_line
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.digest import recall, search
 from codex_checkpoints.core.digest.ignored_files import Ignoring
-from codex_checkpoints.core.digest.recall import Entry
-from codex_checkpoints.core.digest.search import Needle, kind_of
+from codex_checkpoints.core.recall import search
+from codex_checkpoints.core.recall.entries import MOST_HITS, Entry, Recall, says_more
+from codex_checkpoints.core.recall.search import Needle, kind_of
 from codex_checkpoints.service.progress import ProgressReader
 from codex_checkpoints.service.reading.rollout_bases import copied_lines
 from codex_checkpoints.service.reading.session_file import open_session
@@ -213,11 +213,11 @@ class Search:
             return lambda: tuple(uses.entries.values())
         replay.passes_over = passing_over(needle.may_hit)
         kinds = self._kinds
-        found = recall.Recall(
+        found = Recall(
             replay,
-            lambda entry: recall.says_more(entry) and kind_of(entry) in kinds,
+            lambda entry: says_more(entry) and kind_of(entry) in kinds,
             partial(search.with_lines, needle=needle, ignored=ignored),
-            recall.MOST_HITS,
+            MOST_HITS,
             lambda source: is_own(source.file, source.position) and needle.may_hit(source.raw),
             scripts=True,
         )

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import rollouts as r
 from codex_checkpoints.core.agents.codex.reader import CHUNK
+from codex_checkpoints.core.changes.file_history import PatchCounts
 from codex_checkpoints.core.checkpoint.records import IGNORED, Caps
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.view import view_v1
@@ -25,11 +26,12 @@ from codex_checkpoints.core.digest.calls import files_of_patch
 from codex_checkpoints.core.digest.extract import MOST, DigestExtract
 from codex_checkpoints.core.digest.ignored_files import Ignoring
 from codex_checkpoints.core.digest.one_line import BREAK
-from codex_checkpoints.core.digest.outcomes import PatchCounts, telling_lines, tells_of_failure
-from codex_checkpoints.core.digest.recall import Entry, Recall
-from codex_checkpoints.core.digest.records import DigestSource, Quote, RecordPlace
+from codex_checkpoints.core.digest.outcomes import telling_lines, tells_of_failure
+from codex_checkpoints.core.digest.records import DigestSource, Quote
 from codex_checkpoints.core.digest.render import Digest, digest_v1
 from codex_checkpoints.core.digest.truncate import ends_of
+from codex_checkpoints.core.recall.entries import Entry, Recall
+from codex_checkpoints.core.record_place import RecordPlace
 from derived_state import read
 from generated_rollouts import damaged, sessions
 from growth import takes_linear_time

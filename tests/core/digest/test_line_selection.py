@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_checkpoints.core.digest.line_selection import Candidate, Chosen, Heading, choose
-from codex_checkpoints.core.digest.records import Quote, RecordPlace
+from codex_checkpoints.core.digest.records import Quote
 from codex_checkpoints.core.digest.scoring import TABLES, known_of
+from codex_checkpoints.core.record_place import RecordPlace
 
 WORDS = st.sampled_from(["cave_one", "cave.two", "hill/three", "stone", "two"])
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rollouts as r
+from codex_checkpoints.core.changes.edits import Edits
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.digest.edits import Edits
 from codex_checkpoints.core.files.copies import Copies
 from codex_checkpoints.core.files.plan import OnDisk, PlannedFile, planned
 

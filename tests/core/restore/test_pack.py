@@ -19,8 +19,9 @@ from codex_checkpoints.core.checkpoint.records import (
     Step,
     Task,
 )
-from codex_checkpoints.core.digest.records import Check, DigestSource, RecordPlace, Utterance
+from codex_checkpoints.core.digest.records import Check, DigestSource, Utterance
 from codex_checkpoints.core.events import Outcome
+from codex_checkpoints.core.record_place import RecordPlace
 from codex_checkpoints.core.restore.pack import (
     MAX_COMMANDS,
     MAX_LATER_FILES,

@@ -11,7 +11,7 @@ from typing import Final
 from attrs import define, frozen
 
 from codex_checkpoints.core.checkpoint.records import IGNORED
-from codex_checkpoints.core.digest.records import RecordPlace
+from codex_checkpoints.core.record_place import RecordPlace
 
 SECTIONS: Final = (
     "STATUS",

@@ -7,9 +7,10 @@ from typing import Final
 
 from attrs import Factory, define, evolve
 
-from codex_checkpoints.core.digest.records import Answer, RecordPlace, Utterance
+from codex_checkpoints.core.digest.records import Answer, Utterance
 from codex_checkpoints.core.digest.truncate import ends_of
 from codex_checkpoints.core.fields import renew
+from codex_checkpoints.core.record_place import RecordPlace
 from codex_checkpoints.core.turns import Ended, asks
 
 _SUBAGENTS: Final = 64

@@ -7,13 +7,13 @@ from typing import Final
 
 from attrs import Factory, define, evolve
 
+from codex_checkpoints.core.changes.file_history import FileHistory, PatchCounts
+from codex_checkpoints.core.changes.git import commits, folders_put_back, is_in
 from codex_checkpoints.core.digest.calls import written_anew
 from codex_checkpoints.core.digest.checks import Checks
-from codex_checkpoints.core.digest.git import commits, folders_put_back, is_in
-from codex_checkpoints.core.digest.outcomes import PatchCounts
-from codex_checkpoints.core.digest.records import FileHistory, RecordPlace
 from codex_checkpoints.core.digest.truncate import ends_of
 from codex_checkpoints.core.effects import Effects, Run
+from codex_checkpoints.core.record_place import RecordPlace
 
 _MOST: Final = 1024
 """The most files, and the most commands, that are kept: the newest."""

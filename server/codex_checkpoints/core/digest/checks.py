@@ -8,11 +8,12 @@ from __future__ import annotations
 from attrs import Factory, define, evolve
 
 from codex_checkpoints.core.digest.outcomes import telling_lines, tells_of_failure
-from codex_checkpoints.core.digest.records import Check, CommandKey, RecordPlace
+from codex_checkpoints.core.digest.records import Check, CommandKey
 from codex_checkpoints.core.digest.truncate import ends_of
 from codex_checkpoints.core.effects import Run
 from codex_checkpoints.core.events import Outcome
 from codex_checkpoints.core.fields import renew
+from codex_checkpoints.core.record_place import RecordPlace
 from codex_checkpoints.core.shell.commands import covering, is_check, passed_by
 
 MOST = 1024

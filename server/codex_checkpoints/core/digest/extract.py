@@ -40,13 +40,7 @@ from codex_checkpoints.core.digest.outcomes import (
     seconds_of,
 )
 from codex_checkpoints.core.digest.quotes import Quotes
-from codex_checkpoints.core.digest.records import (
-    Answer,
-    DigestSource,
-    Quote,
-    RecordPlace,
-    Utterance,
-)
+from codex_checkpoints.core.digest.records import Answer, DigestSource, Quote, Utterance
 from codex_checkpoints.core.digest.replacements import Replacements
 from codex_checkpoints.core.digest.truncate import ends_of, label_of
 from codex_checkpoints.core.effects import Effects, Run
@@ -62,6 +56,7 @@ from codex_checkpoints.core.events import (
     UserMessage,
 )
 from codex_checkpoints.core.fields import Json, load, object_of, renew, text_of, texts_of, words_of
+from codex_checkpoints.core.record_place import RecordPlace
 from codex_checkpoints.core.shell.script import BEGIN
 from codex_checkpoints.core.turns import TASK_ENDS
 

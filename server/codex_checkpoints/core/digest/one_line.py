@@ -8,9 +8,9 @@ from typing import Final
 
 from codex_checkpoints.core.checkpoint.redaction import redact
 from codex_checkpoints.core.digest.outcomes import plain
-from codex_checkpoints.core.digest.records import RecordPlace
 from codex_checkpoints.core.digest.truncate import GAP
 from codex_checkpoints.core.fields import CONTROLS
+from codex_checkpoints.core.record_place import RecordPlace
 
 _BREAKS: Final = re.compile(
     r"(?:(?<![ \t])[ \t]++)?(?:\r\n|[\n\r\v\f\x85\u2028\u2029])[\s\x00-\x1f]*"

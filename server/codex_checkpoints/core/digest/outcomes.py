@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Final
 
-from attrs import Factory, define
-
 from codex_checkpoints.core.checkpoint.redaction import redact
 from codex_checkpoints.core.fields import Json, load, object_of
 
@@ -175,68 +173,3 @@ def tells_of_failure(lines: Iterable[str]) -> bool:
 
 def _last(lines: Iterable[str], pattern: re.Pattern[str], count: int) -> list[str]:
     return [line.strip() for line in lines if pattern.fullmatch(line)][-count:]
-
-
-_NAME = 60
-"""The code points of a name."""
-
-_NAMES = 16
-"""The most names that one patch gives to a file."""
-
-_DEFINITION = re.compile(
-    r"\s*(?:export |default |pub(?:\([a-z]+\))? |public |private |protected |static |async "
-    r"|abstract )*"
-    r"(?:def|class|func|fn|function|struct|enum|trait|interface|type|impl|module)"
-    r"\s+([A-Za-z_$][\w$]*(?:(?:::|\.)[\w$]+)*)"
-    # A function bound to a name in JavaScript, or a method after a modifier.
-    r"|\s*(?:export )?(?:const|let) ([A-Za-z_$][\w$]*) = "
-    r"(?:async )?(?:function\b|\w+ =>|\(.*=>|\([{[]?$)"
-    r"|\s*(?:(?:public|private|protected|static|async|override) )+([A-Za-z_$][\w$]*)\("
-)
-
-
-def defined(row: str, otherwise: str | None = None) -> str:
-    """Return the name that a row defines, else the fallback if given, else the row itself."""
-    found = _DEFINITION.match(row)
-    default = row if otherwise is None else otherwise
-    return default if found is None else found[found.lastindex or 0][:_NAME]
-
-
-@define
-class PatchCounts:
-    """The changes of patches to one file, as far as their text shows them.
-
-    `gone` are the names of definitions that they removed and did not add again.
-    """
-
-    added: int = 0
-    removed: int = 0
-    names: dict[str, None] = Factory(dict[str, None])
-    gone: dict[str, None] = Factory(dict[str, None])
-
-    @classmethod
-    def of(cls, rows: Iterable[str]) -> PatchCounts:
-        """Count the rows of some hunks."""
-        found = cls()
-        for row in rows:
-            found.line(row)
-        return found
-
-    def line(self, line: str) -> None:
-        """Count one line of a hunk."""
-        if line.startswith("@@"):
-            name = line.rsplit("@@", maxsplit=1)[-1].strip()
-            if name:
-                self.names[name[:_NAME]] = None
-            return
-        self.added += line.startswith("+")
-        self.removed += line.startswith("-")
-        name = defined(line[1:], "")
-        if not name or name.startswith("__"):
-            return
-        if line.startswith("-"):
-            self.gone[name] = None
-        else:
-            self.gone.pop(name, None)
-            if len(self.names) < _NAMES:
-                self.names[name] = None

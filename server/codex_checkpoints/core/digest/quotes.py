@@ -8,9 +8,10 @@ from typing import Final
 
 from attrs import Factory, define, evolve
 
-from codex_checkpoints.core.digest.records import Quote, RecordPlace
+from codex_checkpoints.core.digest.records import Quote
 from codex_checkpoints.core.digest.truncate import ends_of
 from codex_checkpoints.core.fields import renew
+from codex_checkpoints.core.record_place import RecordPlace
 from codex_checkpoints.core.shell import script
 
 TEXTS: Final = 1 << 21

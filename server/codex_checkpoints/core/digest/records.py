@@ -5,36 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Literal
 
-from attrs import Factory, define, evolve, frozen
+from attrs import Factory, evolve, frozen
 
+from codex_checkpoints.core.changes.file_history import FileHistory
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS
 from codex_checkpoints.core.checkpoint.redaction import value
-from codex_checkpoints.core.digest.outcomes import PatchCounts, defined
-from codex_checkpoints.core.effects import Touched
 from codex_checkpoints.core.events import Outcome
+from codex_checkpoints.core.record_place import RecordPlace
 from codex_checkpoints.core.turns import Ended
-
-MOST_NAMES = 64
-"""The most names that are kept for one file."""
-
-
-@frozen
-class RecordPlace:
-    """The place of a record: the session, its `seq`, and its turn.
-
-    `turn` is the number of the turn, None in a session that this one continues; `age` is the number
-    of later turns.
-    """
-
-    session_id: str | None
-    seq: int
-    turn_id: str | None = None
-    turn: int | None = None
-    age: int = 0
-
-    def below(self, turns: int) -> RecordPlace:
-        """Return the place as seen from a session of `turns` turns that continues this one."""
-        return evolve(self, turn=None, age=self.age + turns)
 
 
 @frozen
@@ -66,88 +44,6 @@ class Quote:
     about: str = ""
     ran: str = ""
     failed: str = ""
-
-
-ChangeKind = Literal["created", "changed", "deleted", "moved", "put_back"]
-
-
-@define
-class FileHistory:
-    """The changes of a session to one file: counts of lines, and the names from the hunks.
-
-    `onto` is the uri of the target if the file was only copied or moved: if the target is a folder,
-    it is not a file of that name.  `whole` is the `seq` of the newest call that wrote all of it or
-    deleted it, -1 if there is none.  `was_there`: the session did not create it.  `began` is the
-    `seq` of its first change, `put_back` the `seq` of the call by which git restored the file.
-    """
-
-    where: RecordPlace
-    added: int = 0
-    removed: int = 0
-    turn_ids: dict[str | None, None] = Factory(dict[str | None, None])
-    turns: tuple[int, ...] = ()
-    names: dict[str, None] = Factory(dict[str, None])
-    created: bool = False
-    deleted: bool = False
-    moved_from: str | None = None
-    onto: str | None = None
-    whole: int = -1
-    was_there: bool = False
-    began: int = -1
-    put_back: int | None = None
-    moved_to: str | None = None
-    kept: tuple[int, int, tuple[str, ...]] = (0, 0, ())
-    """Lines added and removed, and names, at the last commit."""
-
-    @property
-    def kind(self) -> ChangeKind:
-        """Return the combined kind of the changes to the file."""
-        if self.put_back is not None and self.where.seq <= self.put_back:
-            return "put_back"
-        if self.deleted:
-            return "deleted"
-        if self.created and self.moved_to is None:
-            return "created"
-        return "changed" if self.moved_to is None and self.moved_from is None else "moved"
-
-    def take(
-        self, where: RecordPlace, touched: Touched, counts: PatchCounts | None, whole: int
-    ) -> None:
-        """Add one change; `whole` is the `seq` to keep if none of the earlier file remains."""
-        self.where = where
-        is_added = touched.action == "add"
-        self.was_there |= not self.turn_ids and not is_added
-        self.turn_ids[where.turn_id] = None
-        is_made = (self.created and touched.action != "delete") or is_added
-        self.created = is_made and not self.was_there
-        self.deleted, self.moved_to = touched.action == "delete", touched.moved_to
-        if touched.action == "move":
-            self.moved_from = touched.moved_from
-        if touched.anew:
-            self.whole = whole
-            self.names.clear()
-        if is_added and not self.was_there:
-            self.added = self.removed = 0
-        if counts is not None:
-            self.added += counts.added
-            self.removed += counts.removed
-            for name in [each for each in self.names if defined(each) in counts.gone]:
-                del self.names[name]
-            if len(self.names) < MOST_NAMES:
-                self.names |= counts.names
-
-    def commit(self) -> None:
-        """Keep the changes so far: git does not discard them."""
-        self.kept = self.added, self.removed, tuple(self.names)
-
-    def put_back_at(self, where: RecordPlace, *, whole: bool) -> None:
-        """Drop the changes since the last commit: git restored the file."""
-        self.put_back, self.deleted, self.moved_to = where.seq, False, None
-        self.turn_ids[where.turn_id] = None
-        self.added, self.removed, names = self.kept
-        self.names = dict.fromkeys(names)
-        if whole:
-            self.whole = where.seq
 
 
 CommandKey = tuple[str, str]

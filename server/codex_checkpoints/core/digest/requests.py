@@ -19,8 +19,9 @@ from codex_checkpoints.core.digest.one_line import (
     inline,
     quoted,
 )
-from codex_checkpoints.core.digest.records import Answer, DigestSource, RecordPlace
+from codex_checkpoints.core.digest.records import Answer, DigestSource
 from codex_checkpoints.core.digest.truncate import GAP, ends_of
+from codex_checkpoints.core.record_place import RecordPlace
 
 _REQUEST: Final = 1200
 _REQUEST_LIMITS: Final = ((300, 3), (150, 3), (80, 2), (80, 1), (80, 0))

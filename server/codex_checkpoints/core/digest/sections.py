@@ -10,6 +10,7 @@ from typing import Final
 
 from attrs import Factory, define
 
+from codex_checkpoints.core.changes.file_history import FileHistory
 from codex_checkpoints.core.checkpoint.policy import standing_policy
 from codex_checkpoints.core.digest.allocation import (
     CHANGED,
@@ -23,15 +24,10 @@ from codex_checkpoints.core.digest.allocation import (
 from codex_checkpoints.core.digest.ignored_files import Ignoring
 from codex_checkpoints.core.digest.one_line import BREAK, anchor, cut, inline, quoted
 from codex_checkpoints.core.digest.outcomes import plain
-from codex_checkpoints.core.digest.records import (
-    Answer,
-    Check,
-    DigestSource,
-    FileHistory,
-    RecordPlace,
-)
+from codex_checkpoints.core.digest.records import Answer, Check, DigestSource
 from codex_checkpoints.core.digest.status import ended_line, goal_line, plan_line
 from codex_checkpoints.core.digest.truncate import PROPOSED, without_plan
+from codex_checkpoints.core.record_place import RecordPlace
 
 _PIN_LIMITS: Final = (1200, 600, 300, 150, 80)
 

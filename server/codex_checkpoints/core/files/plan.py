@@ -11,8 +11,8 @@ from typing import Literal
 
 from attrs import evolve, frozen
 
-from codex_checkpoints.core.digest.edits import FileTouch
-from codex_checkpoints.core.digest.outcomes import PatchCounts
+from codex_checkpoints.core.changes.edits import FileTouch
+from codex_checkpoints.core.changes.file_history import PatchCounts
 from codex_checkpoints.core.fields import content_hash, digest_of
 from codex_checkpoints.core.files.copies import Copied, Copies
 from codex_checkpoints.core.patches import Fit, PatchMismatch, undone

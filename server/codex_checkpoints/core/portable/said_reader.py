@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.digest.ignored_files import Ignoring
-from codex_checkpoints.core.digest.recall import Entry, Recall, says_more, shown
-from codex_checkpoints.core.digest.search import kind_of
 from codex_checkpoints.core.effects import Effects
 from codex_checkpoints.core.events import CallEnded, Fold, Record
 from codex_checkpoints.core.portable.said import LONGEST_TEXT, SAID_KINDS, Said
+from codex_checkpoints.core.recall.entries import Entry, Recall, says_more, shown
+from codex_checkpoints.core.recall.search import kind_of
 
 _CHUNK = 1 << 16
 

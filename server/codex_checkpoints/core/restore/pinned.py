@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from codex_checkpoints.core.agents.codex import injected_text
 from codex_checkpoints.core.agents.codex.injected_text import without_payloads
 from codex_checkpoints.core.checkpoint.records import Checkpoint, status_of
-from codex_checkpoints.core.digest.recall import Entry
 from codex_checkpoints.core.digest.truncate import ends_of
+from codex_checkpoints.core.recall.entries import Entry
 from codex_checkpoints.core.restore.markers import AnyPin, Pin
 
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from attrs import evolve, frozen
 
 from codex_checkpoints.codex.program import find
+from codex_checkpoints.core.changes.edits import Edits, UnnamedChange
 from codex_checkpoints.core.checkpoint.redaction import redact
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.digest.edits import Edits, UnnamedChange
 from codex_checkpoints.core.files.plan import (
     OFFERED,
     FileState,

@@ -7,13 +7,13 @@ from typing import Literal
 
 from attrs import Factory, frozen
 
+from codex_checkpoints.core.changes.edits import Edits, FileTouch, texts_of, trail_of
+from codex_checkpoints.core.changes.file_history import ChangeKind
 from codex_checkpoints.core.checkpoint.redaction import redact
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import SeenHashes
-from codex_checkpoints.core.digest.edits import Edits, FileTouch, texts_of, trail_of
 from codex_checkpoints.core.digest.ignored_files import Ignoring
 from codex_checkpoints.core.digest.outcomes import plain
-from codex_checkpoints.core.digest.records import ChangeKind
 from codex_checkpoints.core.fields import content_hash
 from codex_checkpoints.core.paths import uri_of
 from codex_checkpoints.service.reading.session_file import end_of, find_turn

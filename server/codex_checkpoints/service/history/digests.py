@@ -22,7 +22,9 @@ from codex_checkpoints.core.digest import status
 from codex_checkpoints.core.digest.allocation import DigestTerms
 from codex_checkpoints.core.digest.extract import DigestExtract
 from codex_checkpoints.core.digest.ignored_files import Ignoring
-from codex_checkpoints.core.digest.recall import (
+from codex_checkpoints.core.digest.records import DigestSource
+from codex_checkpoints.core.digest.render import Digest, digest_v1
+from codex_checkpoints.core.recall.entries import (
     MOST_HITS,
     MOST_TEXT,
     Entry,
@@ -31,9 +33,7 @@ from codex_checkpoints.core.digest.recall import (
     says_more,
     shown,
 )
-from codex_checkpoints.core.digest.records import DigestSource
-from codex_checkpoints.core.digest.render import Digest, digest_v1
-from codex_checkpoints.core.digest.search import Needle, with_lines
+from codex_checkpoints.core.recall.search import Needle, with_lines
 from codex_checkpoints.core.restore.markers import PinnedWords, marker_set_of
 from codex_checkpoints.core.restore.pinned import pinned_texts
 from codex_checkpoints.service.history.current_window import last_line_with, line_at

@@ -17,8 +17,8 @@ from codex_checkpoints.core.checkpoint.redaction import redact
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.digest.calls import is_refusal
 from codex_checkpoints.core.digest.outcomes import plain
-from codex_checkpoints.core.digest.recall import Entry, Recall, says_more
 from codex_checkpoints.core.fields import list_of, object_of, text_of
+from codex_checkpoints.core.recall.entries import Entry, Recall, says_more
 from codex_checkpoints.core.restore.lineage import Link
 from codex_checkpoints.core.restore.markers import marker_set_of
 from codex_checkpoints.core.shell.script import BEGIN

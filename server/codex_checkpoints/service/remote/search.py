@@ -15,7 +15,6 @@ from attrs import evolve, frozen
 
 from codex_checkpoints.core.checkpoint.redaction import one_line
 from codex_checkpoints.core.digest.ignored_files import Ignoring
-from codex_checkpoints.core.digest.search import Needle
 from codex_checkpoints.core.portable.said import (
     SAID_KINDS,
     Said,
@@ -23,6 +22,7 @@ from codex_checkpoints.core.portable.said import (
     words_of_query,
 )
 from codex_checkpoints.core.portable.said_reader import SaidReader
+from codex_checkpoints.core.recall.search import Needle
 from codex_checkpoints.service.reading.session_row import utc
 from codex_checkpoints.service.refusal import Cancelled, misfit
 from codex_checkpoints.service.search import SearchHit

@@ -12,6 +12,7 @@ from attrs import define, evolve, field, frozen
 
 from codex_checkpoints.core.agents.codex.history import tokens
 from codex_checkpoints.core.agents.codex.history.items import user_message
+from codex_checkpoints.core.changes.edits import Edits
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.memory import replay as replayed
 from codex_checkpoints.core.checkpoint.records import MAX_VALUE_CHARS, UNKNOWN_HASH, Limits
@@ -20,7 +21,6 @@ from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import SeenHashes
 from codex_checkpoints.core.compaction.replacement_lines import SourceSession
 from codex_checkpoints.core.compaction.request_messages import asked_messages
-from codex_checkpoints.core.digest.edits import Edits
 from codex_checkpoints.core.digest.extract import DigestExtract
 from codex_checkpoints.core.digest.ignored_files import Ignoring
 from codex_checkpoints.core.digest.records import DigestSource

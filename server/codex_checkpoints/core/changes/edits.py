@@ -10,15 +10,15 @@ from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
+from codex_checkpoints.core.changes.file_history import FileHistory, PatchCounts
+from codex_checkpoints.core.changes.git import commits, folders_put_back, is_in
 from codex_checkpoints.core.checkpoint.redaction import value
 from codex_checkpoints.core.checkpoint.stream import Stream
-from codex_checkpoints.core.digest.git import commits, folders_put_back, is_in
-from codex_checkpoints.core.digest.outcomes import PatchCounts
-from codex_checkpoints.core.digest.records import FileHistory, RecordPlace
 from codex_checkpoints.core.effects import Effects, Touched
 from codex_checkpoints.core.events import EDITS, Action, CallEnded, Fold, Record
 from codex_checkpoints.core.fields import content_hash
 from codex_checkpoints.core.patches import applied
+from codex_checkpoints.core.record_place import RecordPlace
 
 
 @frozen

@@ -15,7 +15,6 @@ from attrs import evolve, frozen
 
 from codex_checkpoints.core.checkpoint.redaction import redact
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.digest.extract import MOST
 from codex_checkpoints.core.digest.ignored_files import Ignoring
 from codex_checkpoints.core.digest.outcomes import plain
 from codex_checkpoints.core.digest.truncate import ends_of
@@ -37,6 +36,9 @@ MOST_TEXT = 8_000
 """The most code points of one answer."""
 
 MOST_HITS = 1000
+_COMPACTIONS = 1024
+"""The newest compactions that are known: an undo drops the summary of the last one."""
+
 _TURN = re.compile(r"t([1-9][0-9]{0,6})")
 _SEQ = re.compile(r"#?([0-9]{1,15})")
 
@@ -110,7 +112,7 @@ class Recall(Fold):
         self._is_named, self._part = is_named, part
         self._most, self._lines = most, 0
         self.entries: deque[Entry] = deque()
-        self._compacted: deque[int] = deque(maxlen=MOST)
+        self._compacted: deque[int] = deque(maxlen=_COMPACTIONS)
         """The `seq` of the compactions that were not undone, the newest last."""
         self._copy: Entry | None = None
         """The history's copy of a message, which may precede the turn that it opens."""

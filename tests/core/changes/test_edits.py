@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rollouts as r
+from codex_checkpoints.core.changes.edits import MOST_COMMAND, Edits, FileTouch, texts_of, trail_of
+from codex_checkpoints.core.changes.file_history import FileHistory
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.digest.edits import MOST_COMMAND, Edits, FileTouch, texts_of, trail_of
 from codex_checkpoints.core.digest.extract import DigestExtract
-from codex_checkpoints.core.digest.records import FileHistory
 from codex_checkpoints.core.events import Action
 from codex_checkpoints.core.fields import content_hash
 from codex_checkpoints.core.patches import applied

@@ -15,9 +15,9 @@ from attrs import evolve, frozen
 
 from codex_checkpoints.core.checkpoint.stream import Stream
 from codex_checkpoints.core.digest.ignored_files import Ignoring
-from codex_checkpoints.core.digest.recall import MOST_HITS, Entry, RecordKind, shown
 from codex_checkpoints.core.effects import Effects, Touched
 from codex_checkpoints.core.events import Action, CallEnded, Fold, Record
+from codex_checkpoints.core.recall.entries import MOST_HITS, Entry, RecordKind, shown
 
 
 def with_lines(entry: Entry, needle: Needle, ignored: Ignoring) -> Entry | None:

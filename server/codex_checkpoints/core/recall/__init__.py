@@ -1,0 +1,1 @@
+"""Finds records of a session by anchor, id or text (RCL-1, RCL-2)."""
