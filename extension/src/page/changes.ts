@@ -1,4 +1,4 @@
-/** Diffs of the files that a session changed, with the texts that are proved (rules, "Changed files"). */
+/** Shows diffs of changed files, with verified texts where they exist (rules, "Changed files"). */
 
 import * as vscode from "vscode";
 import type { SessionSummary, TurnEntry } from "../client/protocol.ts";
@@ -9,8 +9,8 @@ import { fileName, plain, subject } from "../common/model/text.ts";
 import { excerpts, tells } from "./model/changes.ts";
 
 /**
- * Compare a file with what it was, as far as session and git tell; else show the session's patches
- * of it, or the file alone.
+ * Compare a file with its earlier state, as far as the session and Git have it; else show the
+ * session's patches, or only the file.
  */
 export async function showWhatChanged(
   { server, documents }: Pick<App, "server" | "documents">,
@@ -44,7 +44,7 @@ export async function showWhatChanged(
   await vscode.commands.executeCommand("vscode.diff", left, right, title, { preview: true });
 }
 
-/** Show the files that a session changed, or one of its turns, each as a diff. */
+/** Show the files changed by a session, or by one of its turns, each as a diff. */
 export async function showChanges(
   { server, documents }: Pick<App, "server" | "documents">,
   session: SessionSummary,
@@ -62,7 +62,7 @@ export async function showChanges(
   await documents.showFiles(`${fileName(subject(session))}: what changed${place}`, asked, files);
 }
 
-/** Show what a session changed in a file, or one of its turns, as a diff. */
+/** Show a session's changes to a file, or one turn's, as a diff. */
 export async function showChange(
   { server, documents }: Pick<App, "server" | "documents">,
   session: SessionSummary,

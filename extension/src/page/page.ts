@@ -1,4 +1,4 @@
-/** The session page: one tab for a session, which follows it while Codex writes it (PAG-4). */
+/** The session page: one tab per session, updated while Codex writes the session (PAG-4). */
 
 import * as vscode from "vscode";
 import { type Checkpoint, checkpointNodes } from "../checkpoint/model/rows.ts";
@@ -22,13 +22,13 @@ import { begunFrom } from "./model/begun.ts";
 import { lineagePicture } from "./model/lineage.ts";
 import { keptLists, pageEvent, pageRows, type SessionView, type Shared } from "./model/page.ts";
 
-/** A session that Codex writes is asked for at most so often. */
+/** Minimum time between two requests for a session that Codex is writing. */
 const PAUSE_MS = 150;
 
-/** What takes long is asked for again after a pause of so many times as long. */
+/** Slow requests are repeated after a pause of this many times their duration. */
 const PAUSE_TIMES = 10;
 
-/** The session pages of this window, one for a session. */
+/** The session pages of this window, one per session. */
 export class SessionPages extends Tabs<"sessionId", SessionPage> {
   /** The session whose page the next preview replaces. */
   #previewed: string | null = null;
@@ -45,7 +45,7 @@ export class SessionPages extends Tabs<"sessionId", SessionPage> {
     return this.open(cut(subject(session), 40), { sessionId }, insteadOf);
   }
 
-  /** Show a session in the place of the last preview; the focus stays where it is if asked to. */
+  /** Show a session in place of the last preview; the focus stays if `preserveFocus` is true. */
   preview(session: SessionSummary, preserveFocus = true): SessionPage {
     const { sessionId } = session;
     if (this.find({ sessionId }) !== undefined) {
@@ -58,7 +58,7 @@ export class SessionPages extends Tabs<"sessionId", SessionPage> {
     return page;
   }
 
-  /** Let the preview, if it is in sight, show this session. */
+  /** Show this session in the preview if that is visible. */
   follow(session: SessionSummary): void {
     const before = this.#previewed === null ? undefined : this.find({ sessionId: this.#previewed });
     if (before?.isVisible) {
@@ -66,7 +66,7 @@ export class SessionPages extends Tabs<"sessionId", SessionPage> {
     }
   }
 
-  /** Put the page of a session where that of another one is, if that is open. */
+  /** Replace the open page of a session with another session's page. */
   replace(sessionId: string, by: SessionSummary): void {
     const before = this.find({ sessionId });
     if (before !== undefined) {
@@ -76,7 +76,7 @@ export class SessionPages extends Tabs<"sessionId", SessionPage> {
   }
 }
 
-/** A second click on a row within this time makes both a double click. */
+/** Two clicks on a row within this time are a double click. */
 const DOUBLE_MS = 500;
 
 export function sessionPageCommands(app: App): Commands {
@@ -89,7 +89,7 @@ export function sessionPageCommands(app: App): Commands {
     openTranscript: onSession(app, async (session) => {
       app.pages.show(session).sendBehind({ kind: "place", turn: null, seq: null, found: null });
     }),
-    // The editor selects the row with the focus, and then runs what a click on it does.
+    // The editor selects the focused row, and then runs its click command.
     openRow: async () => {
       enteredAt = Date.now();
       await vscode.commands.executeCommand("list.select");
@@ -100,7 +100,7 @@ export function sessionPageCommands(app: App): Commands {
       const at = Date.now();
       const isSecond = clicked.id === id && at - clicked.at < DOUBLE_MS;
       clicked = { id: isSecond ? "" : id, at };
-      // The page asks first: a person waits for it.
+      // The page sends its requests first, since the user is waiting for it.
       if (isSecond || at - enteredAt < DOUBLE_MS) {
         app.pages.show(session);
       } else {
@@ -111,15 +111,15 @@ export function sessionPageCommands(app: App): Commands {
   };
 }
 
-/** What is asked for last; meanwhile the page shows what it was before. */
+/** The parts that are requested last; until then the page shows the previous ones. */
 type Below = Pick<SessionView, "digest" | "files" | "lineage"> & {
   readonly losses: readonly Loss[] | null;
 };
 
 export class SessionPage extends Page {
-  /** The id of the session, which the page keeps over a reload. */
+  /** The id of the session, kept across reloads. */
   protected readonly sessionId: string;
-  /** The digest of a long session takes seconds, and the picture follows meanwhile. */
+  /** A long session's digest takes seconds, so the picture is updated separately. */
   readonly #picture = new OneAtATime(() => this.#load());
   readonly #rest = new OneAtATime(() => this.#loadBelow());
   /** A session that changes for the first time may be a new branch of this one. */
@@ -130,9 +130,9 @@ export class SessionPage extends Page {
   #view: ((below: Below) => SessionView) | null = null;
   #below: Below = { digest: null, files: null, lineage: null, losses: null };
   #turns: readonly TurnEntry[] = [];
-  /** The changes by the turns, as of now and as of the shown files. */
+  /** The turns' changes, as of now and as of the shown files. */
   #done = { now: "", shown: "" };
-  /** The changed files are asked for again at this time; it takes long in a long session. */
+  /** When the changed files are requested again; for a long session that is slow. */
   #filesDue = 0;
   #later: NodeJS.Timeout | undefined;
 
@@ -141,17 +141,17 @@ export class SessionPage extends Page {
     this.sessionId = tab.ids.sessionId;
   }
 
-  /** The name by which the server finds the session: its id, or the path of its file. */
+  /** The name by which the server finds the session: its id, or its file's path. */
   protected get key(): string {
     return this.sessionId;
   }
 
-  /** Return the session as the actions of the page get it. */
+  /** Return the session as the page's actions get it. */
   protected asShown(session: SessionSummary): SessionSummary {
     return session;
   }
 
-  /** Whose session it is, if the page shows a copy of one in the remote. */
+  /** The owner of a session whose copy in the remote is shown, else null. */
   protected get shared(): Shared | null {
     return null;
   }
@@ -175,7 +175,7 @@ export class SessionPage extends Page {
     return this.#picture.run();
   }
 
-  /** The list and the checkpoint show the session of the page in front. */
+  /** The list and the checkpoint show the session of the front page. */
   protected override activated(): void {
     if (this.#session !== null && this.panel.active) {
       this.app.following.choose(this.#session);
@@ -242,14 +242,14 @@ export class SessionPage extends Page {
     }
   }
 
-  /** Ask for what stands below the picture, as long as it is in sight; show each part as it comes. */
+  /** Load the parts below the picture while they are visible; show each as it arrives. */
   async #loadBelow(): Promise<void> {
     const { server } = this.app;
     const sessionId = this.key;
     this.#askingBelow = new vscode.CancellationTokenSource();
     const { token } = this.#askingBelow;
     const part = async <K extends keyof Below>(name: K, asked: Promise<Below[K]>) => {
-      const found = await asked; // the others may come meanwhile
+      const found = await asked; // other parts may arrive during the request
       this.#below = { ...this.#below, [name]: found };
       this.#showAll();
     };
@@ -260,7 +260,7 @@ export class SessionPage extends Page {
     try {
       const losses = isCompacted ? ask() : Promise.resolve(null);
       await Promise.all([part("lineage", tree()), part("losses", losses)]);
-      // Of a long session it takes seconds, and the conversation is asked for meanwhile.
+      // This takes seconds for a long session, and the conversation is requested meanwhile.
       await part("digest", server.request("digest", whole, token));
       if (this.#asksForFiles()) {
         const start = Date.now();
@@ -280,7 +280,7 @@ export class SessionPage extends Page {
     }
   }
 
-  /** Whether the changed files are to be asked for now; if only later, they will be. */
+  /** Check whether to request the changed files now; if it is too early, schedule it. */
   #asksForFiles(): boolean {
     const { now, shown } = this.#done;
     const wait = this.#filesDue - Date.now();

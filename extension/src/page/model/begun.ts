@@ -1,21 +1,21 @@
-/** A session that another one was made into, and that has no turn of its own yet. */
+/** The source of a session that was made from another one and has no turn of its own yet. */
 
 import type { Branches, SessionSummary, Window } from "../../client/protocol.ts";
 import { madeWords, titleOf } from "../../sessions/model/branches.ts";
 
-/** How full the source was and how full this session is, and where it came from. */
+/** The context in use in the source and in this session, and the source itself. */
 export interface Begun {
   readonly sourceId: string;
-  /** Empty where the source is no longer there. */
+  /** Empty if the source no longer exists. */
   readonly source: string;
-  /** How it was made: `Compacted`. */
+  /** How the session was made, for example `Compacted`. */
   readonly made: string;
   readonly before: number | null;
   readonly after: number | null;
   readonly isEstimate: boolean;
 }
 
-/** Null for a session that was not made from another one. */
+/** Return null for a session that was not made from another one. */
 export function begunFrom(
   { contextTokens, contextTokensSource }: SessionSummary,
   { source }: Branches,

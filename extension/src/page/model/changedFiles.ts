@@ -1,4 +1,4 @@
-/** The list of the files that a session changed, as of the end of a turn. */
+/** Lists the files that a session had changed by the end of a turn. */
 
 import type { FileChange } from "../../client/protocol.ts";
 import { counted, dotted, plain } from "../../common/model/text.ts";
@@ -6,12 +6,12 @@ import { counted, dotted, plain } from "../../common/model/text.ts";
 export interface FileRow {
   readonly uri: string;
   readonly name: string;
-  /** The folder of the file, with a `/` at its end. */
+  /** The file's folder, with a trailing `/`. */
   readonly folder: string;
   readonly kind: "A" | "M" | "D";
-  /** Its lines; null where no patch tells them, or a later turn changed the file, too. */
+  /** Line counts; null if no patch records them or a later turn also changed the file. */
   readonly lines: { readonly added: number; readonly removed: number } | null;
-  /** Its turns, and how the file is now, in words. */
+  /** The turns that changed it, and its current state, in words. */
   readonly about: string;
   readonly isOfTurn: boolean;
 }
@@ -20,7 +20,7 @@ const KINDS: Readonly<Record<string, FileRow["kind"]>> = { created: "A", deleted
 const NOW: Readonly<Record<string, string>> = { changed: "changed since", gone: "gone since" };
 const MOST_TURNS = 6;
 
-/** The files that were changed up to a turn, those of the turn first; all of them for null. */
+/** List the files changed up to a turn, the turn's own first; null means all files. */
 export function fileRows(files: readonly FileChange[], turn: number | null): readonly FileRow[] {
   const rows = files
     .filter(({ turns }) => turn === null || turns.length === 0 || turns.some((at) => at <= turn))

@@ -1,16 +1,16 @@
-/** The two sides of a diff of a file that a session changed. */
+/** The two sides of a diff of a changed file. */
 
 import type { FileChange, FilePatch } from "../../client/protocol.ts";
 import { shownText } from "../../common/model/text.ts";
 
-/** The two sides of a diff of a file; `about` says after its name where they are only parts. */
+/** The two sides of a diff; `about` is a suffix of the name if they are only excerpts. */
 export interface Sides {
   readonly before: string;
   readonly after: string;
   readonly about: string;
 }
 
-/** The whole texts if both are known, else what the patches tell of them. */
+/** Return the whole texts if both are known, else excerpts from the patches. */
 export function sidesOf({ before, after, patches }: FileChange): Sides {
   if (before !== null && after !== null) {
     return { before, after, about: "" };
@@ -22,12 +22,12 @@ export function sidesOf({ before, after, patches }: FileChange): Sides {
 
 const NOT_TOLD = "(Changed by a command. The session does not tell how.)";
 
-/** Whether a patch tells what it changed; a command mostly does not. */
+/** Check whether a patch has its text; a change by a command mostly has none. */
 export function tells({ text }: FilePatch): boolean {
   return text !== null;
 }
 
-/** The lines that patches took away and left, and those that they brought and left. */
+/** Return the context and removed lines of patches, and the context and added lines. */
 export function excerpts(patches: readonly FilePatch[]): Omit<Sides, "about"> {
   const side = (sign: string) =>
     patches
@@ -40,7 +40,7 @@ export function excerpts(patches: readonly FilePatch[]): Omit<Sides, "about"> {
   return { before: shownText(side("-")), after: shownText(side("+")) };
 }
 
-/** A row of a hunk as a line of one side, the side of this sign. */
+/** Return a hunk's row as a line of one side; `sign` names the side. */
 function lineOf(row: string, sign: string): readonly string[] {
   if (row.startsWith("@@") || row.startsWith("\\")) {
     return row === "@@" ? ["⋯"] : [`⋯ ${row.replace(/^@@[^@]*@@ ?|^@@ ?/, "")}`.trimEnd()];

@@ -1,10 +1,10 @@
-/** The lineage of a session as lines on one time axis (PAG-3). */
+/** The lineage of a session as lines on a common time axis (PAG-3). */
 
 import type { Lineage } from "../../client/protocol.ts";
 import { countedIfAny, cut, dotted } from "../../common/model/text.ts";
 import { madeWords, standingOf, titleOf, turnWords } from "../../sessions/model/branches.ts";
 
-/** The lines, when the axis begins and ends, and what is not among them, in words. */
+/** The lines, the ends of the axis, and a note on sessions that are not shown. */
 export interface LineagePicture {
   readonly rows: readonly LineageRow[];
   readonly began: string | null;
@@ -12,27 +12,27 @@ export interface LineagePicture {
   readonly left: string;
 }
 
-/** A session of the tree; `from` and `to` are shares of the axis. */
+/** A session of the tree; `from` and `to` are fractions of the axis. */
 export interface LineageRow {
   readonly id: string;
   readonly name: string;
-  /** How it was made, and at which place of the one that it came from. */
+  /** How it was made, and at which point of its source. */
   readonly made: string;
   readonly source: string;
   readonly at: string | null;
   readonly standing: string;
-  /** The row of the session that it came from; null for the first one. */
+  /** The row of its source; null for the first row. */
   readonly parent: number | null;
   readonly kind: string;
   readonly from: number;
   readonly to: number;
   readonly isHere: boolean;
-  /** False for what cannot be shown. */
+  /** False if the session cannot be opened. */
   readonly opens: boolean;
   readonly isThere: boolean;
 }
 
-/** The most rows of the picture; the one that is shown is always among them. */
+/** Maximum number of rows; the session itself is always among them. */
 const MOST_ROWS = 60;
 
 export function lineagePicture(lineage: Lineage): LineagePicture {
@@ -79,14 +79,13 @@ export function lineagePicture(lineage: Lineage): LineagePicture {
   return { rows, began: stamp(first), ended: stamp(last), left: leftWords(lineage, rows.length) };
 }
 
-/** How far times that nearly meet keep apart, where a pause of `2 ** APART` minutes is as wide. */
+/** The minimum distance between two times; a pause of `2 ** APART` minutes is as wide. */
 const APART = 4;
 
 /**
- * The share of the axis at which each of these times stands, in their order.
- *
- * Times keep apart, and long pauses are shortened: a day after a busy minute would leave the minute
- * one point.
+ * Map each time to its fraction of the axis, in order.
+ * Times keep a minimum distance and long pauses are compressed: on a linear axis a busy minute
+ * followed by an idle day would shrink to a point.
  */
 function axisOf(times: readonly number[]): ReadonlyMap<number, number> {
   const known = [...new Set(times.filter((time) => !Number.isNaN(time)))].sort((a, b) => a - b);

@@ -1,8 +1,7 @@
 /**
- * Markdown as a tree of values, for pages that make elements of it: there is no markup to run.
- *
- * What has no kind of its own below cannot come out of it: no HTML, no picture, no link but those of
- * `readTarget`. A text that would cost too much, or lose a part of itself, is not rendered at all.
+ * Parses Markdown into a tree of values, from which pages make elements; there is no HTML to run.
+ * The tree can contain only the kinds below: no HTML, no images, and only links that `readTarget`
+ * accepts. A text that is too expensive, or would lose a part of itself, is not rendered at all.
  */
 
 import MarkdownIt, { type MarkdownIt as Parser, type Token } from "markdown-it";
@@ -16,24 +15,24 @@ export type Mark =
   | { readonly kind: "list"; readonly start: number; readonly children: readonly Mark[] }
   | { readonly kind: Plain; readonly children: readonly Mark[] };
 
-/** The kinds that are elements of the same name. */
+/** The kinds that map to the element of the same name. */
 const PLAIN = [
   ...["p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "li", "blockquote", "hr", "br"],
   ...["em", "strong", "s", "code", "table", "thead", "tbody", "tr", "th", "td"],
 ] as const;
 export type Plain = (typeof PLAIN)[number];
 
-/** The longest text that is rendered, and the most pieces of one: beyond, it stays as it is. */
+/** Limits on the length and the number of tokens of a rendered text; longer texts stay plain. */
 const MOST_TEXT = 32_000;
 const MOST_TOKENS = 10_000;
 
-/** Beyond so many levels the parser would leave text out. */
+/** Deeper nesting would make the parser drop text. */
 const DEEPEST = 20;
 
 const MARKDOWN = new MarkdownIt({ html: false, linkify: false, breaks: true })
   .set({ maxNesting: DEEPEST })
-  .disable("reference"); // a text that is never shown could be hidden in one
-/** What a person typed stays as it was typed, but for code between backticks. */
+  .disable("reference"); // a definition could hide a text that is never shown
+/** A typed message keeps its text as it is, except for code in backticks. */
 const TYPED = new MarkdownIt("zero", { html: false }).enable(["fence", "backticks"]);
 
 for (const parser of [MARKDOWN, TYPED]) {
@@ -41,12 +40,12 @@ for (const parser of [MARKDOWN, TYPED]) {
   parser.normalizeLink = (address) => address;
 }
 
-/** Read what a model wrote; null if it is not to be rendered. */
+/** Parse a model's text; null if it cannot be rendered. */
 export function readMarkdown(text: string): readonly Mark[] | null {
   return read(MARKDOWN, text);
 }
 
-/** Read what a person typed; null if it is not to be rendered. */
+/** Parse a typed text; null if it cannot be rendered. */
 export function readTyped(text: string): readonly Mark[] | null {
   return read(TYPED, text);
 }
@@ -82,7 +81,7 @@ function treeOf(tokens: readonly Token[]): readonly Mark[] {
   return open[0]?.children ?? [];
 }
 
-/** A part with others in it. Those of a list without blank lines have no paragraph of their own. */
+/** Make a mark with children; items of a list without blank lines have no paragraphs. */
 function closedMark(token: Token, children: readonly Mark[]): readonly Mark[] {
   if (token.tag === "a") {
     return [{ kind: "link", address: String(token.attrGet("href") ?? ""), children }];

@@ -1,4 +1,4 @@
-/** The session page: how a session went, as a picture and in words (PAG-1, PAG-2). */
+/** The model of the session page: the turns as a picture and in words (PAG-1, PAG-2). */
 
 import type { CheckpointNode } from "../../checkpoint/model/rows.ts";
 import type {
@@ -27,40 +27,40 @@ import type { LineagePicture } from "./lineage.ts";
 export interface SessionView {
   readonly kind: "session";
   readonly sessionId: string;
-  /** Of a copy of a session in the remote, which is read-only; null for any other. */
+  /** Set for a read-only copy of a session in the remote, else null. */
   readonly shared: Shared | null;
   readonly name: string;
-  /** Model, folder and the like, in words. */
+  /** The model, the folder and the like, in words. */
   readonly about: string;
-  /** The path of the session's folder; empty where it is not known. */
+  /** The path of the session's folder; empty if unknown. */
   readonly folder: string;
   readonly rows: readonly PageRow[];
   readonly events: readonly PageEvent[];
-  /** The number of the newest record, null where it is not known. */
+  /** The number of the newest record; null if unknown. */
   readonly seq: number | null;
-  /** The number of turns in a row. */
+  /** The number of turns per row. */
   readonly merged: number;
   readonly window: number | null;
-  /** The tokens from which the server offers a compaction. */
+  /** The token count at which the server offers a compaction. */
   readonly trigger: number | null;
-  /** Null until it is there. */
+  /** Null until loaded. */
   readonly digest: SessionDigest | null;
-  /** Null until they are there. */
+  /** Null until loaded. */
   readonly files: FileChanges | null;
   readonly kept: readonly KeptList[];
-  /** Where a session without a turn of its own comes from; null for any other. */
+  /** The source of a session without a turn of its own, else null. */
   readonly begun: Begun | null;
-  /** The sessions that it came from and those that came from it, with itself; null until then. */
+  /** The session with its ancestors and its descendants; null until loaded. */
   readonly lineage: LineagePicture | null;
 }
 
-/** Whose session it is, in a sentence, and the name of the person in its conversation. */
+/** Whose session it is, in a sentence, and the person's name in its conversation. */
 export interface Shared {
   readonly note: string;
   readonly speaker: string;
 }
 
-/** The plan as it was at the end of a turn; null where there was none. */
+/** The plan at the end of a turn; null if there was none. */
 export interface PlanThen {
   readonly kind: "planThen";
   readonly turnId: string;
@@ -75,28 +75,30 @@ export interface KeptList {
   readonly items: readonly string[];
 }
 
-/** One turn, or several that follow each other: `turn` to `last`. */
+/** One turn, or the consecutive turns from `turn` to `last`. */
 export interface PageRow extends Omit<TimelineTurn, "turnId"> {
   readonly last: number;
-  /** Each of them; there is at least one. */
+  /** The turns of the row, at least one. */
   readonly turns: readonly [PageTurn, ...PageTurn[]];
 }
 
-/** A turn, which can be chosen and acted on. */
+/** A turn that can be selected and acted on. */
 export interface PageTurn {
   readonly turn: number;
   readonly turnId: string;
   readonly task: string;
 }
 
-/** An event in words; of a compaction also what it lost. */
+/** An event in words; a compaction also lists its losses. */
 export interface PageEvent extends TimelineEvent {
   readonly name: string;
   readonly lost: readonly string[];
 }
 
-/** A place in the session that the page is to show: a turn, or null for the newest one, and a
- * record of it, or null for the beginning of its conversation; and what was found there. */
+/**
+ * A place to show: a turn (null means the newest) and one of its records (null means the beginning
+ * of its conversation), with the search match at that place.
+ */
 export interface PagePlace {
   readonly kind: "place";
   readonly turn: number | null;
@@ -104,20 +106,20 @@ export interface PagePlace {
   readonly found: FoundText | null;
 }
 
-/** A text that was searched for, and a line that holds it. */
+/** A searched text, and a line that contains it. */
 export interface FoundText {
   readonly text: string;
   readonly line: string;
 }
 
-/** A part of what was said and done in a turn. */
+/** A part of a turn's conversation. */
 export interface Conversation {
   readonly kind: "conversation";
   readonly offset: number;
   readonly part: TurnTranscript;
 }
 
-/** All of a text that was cut; `left` is how many characters at its end are not read. */
+/** The full text of a cut step; `left` counts the characters at its end that are not loaded. */
 export interface Whole {
   readonly kind: "whole";
   readonly ref: string;
@@ -125,17 +127,17 @@ export interface Whole {
   readonly left: number;
 }
 
-/** Where a part of a turn begins, and the next one; null at the end, and where that is not known. */
+/** Where a part of a turn begins, and where the next one does; null at the end or if unknown. */
 export interface PartPlace {
   readonly turnId: string;
   readonly offset: number;
   readonly next: number | null;
 }
 
-/** How many records a part has, as the server counts them. */
+/** The number of records per part; the server uses the same. */
 const PART = 200;
 
-/** The next part: of the same turn, else the first of the next turn; null after the last. */
+/** Return the next part, in the same turn or the next; null after the last part. */
 export function partBehind(part: PartPlace, turns: readonly PageTurn[]): PartPlace | null {
   const { turnId, next } = part;
   const at = turns.findIndex((each) => each.turnId === turnId);
@@ -146,7 +148,7 @@ export function partBehind(part: PartPlace, turns: readonly PageTurn[]): PartPla
   return behind === undefined ? null : { turnId: behind.turnId, offset: 0, next: null };
 }
 
-/** The part before one; that of the turn before is the first until it is known how long that is. */
+/** Return the previous part; the first part of the previous turn if its length is unknown. */
 export function partBefore(part: PartPlace, turns: readonly PageTurn[]): PartPlace | null {
   const { turnId, offset } = part;
   if (offset > 0) {
@@ -164,18 +166,18 @@ export function partAtEnd(turnId: string, total: number): PartPlace {
 export interface Spoken {
   readonly ref: string;
   readonly kind: "user" | "assistant" | "summary" | "plan" | "command" | "patch";
-  /** What was said, or the command. */
+  /** The message, or the command. */
   readonly text: string;
-  /** What a command printed; empty for anything else. */
+  /** The output of a command, else empty. */
   readonly printed: string;
-  /** How it ended, in words. */
+  /** The outcome, in words. */
   readonly about: string;
-  /** How many characters of the text, or of what was printed, are left out. */
+  /** The number of characters cut from the text or the output. */
   readonly left: number;
   readonly hasFailed: boolean;
 }
 
-/** The steps of a conversation in order; a call whose output follows is left out. */
+/** Return a conversation's steps in order; a call is merged into its output. */
 export function spoken(items: readonly TranscriptItem[]): readonly Spoken[] {
   return items
     .filter(({ answered }) => !answered)
@@ -206,7 +208,7 @@ export function charactersLeft(left: number): string {
   return counted(left, "1 more character", `${left.toLocaleString("en-US")} more characters`);
 }
 
-/** The place of a step that a record of this number belongs to: its own, or its output's. */
+/** Return the index of the step that contains a record; a call belongs to its output's step. */
 export function stepOf(steps: readonly Spoken[], seq: number): number {
   return steps.findIndex(({ ref }) => Number(ref.slice(1)) >= seq);
 }
@@ -219,7 +221,7 @@ export function readAction(value: unknown): TurnAction | null {
   return ACTIONS.includes(String(value)) ? (value as TurnAction) : null;
 }
 
-/** The rows of the picture, each with what the user asked for in its first turn. */
+/** Make the rows of the picture, each with the request of its first turn. */
 export function pageRows(
   rows: readonly TimelineTurn[],
   turns: readonly TurnEntry[],
@@ -235,12 +237,12 @@ export function pageRows(
   });
 }
 
-/** The turn of a row that is chosen; the last one, unless another is. */
+/** Return the selected turn of a row, by default its last. */
 export function chosenIn({ turns }: PageRow, turn: number | null): PageTurn {
   return turns.find((each) => each.turn === turn) ?? turns.at(-1) ?? turns[0];
 }
 
-/** The number of a row's turn, or of its turns. */
+/** Name a row by the number of its turn or the range of its turns. */
 export function turnName({ turn, last }: PageRow): string {
   return turn === last ? `Turn ${turn}` : `Turns ${turn}–${last}`;
 }
@@ -267,7 +269,7 @@ export function turnText(row: PageRow): string {
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
 }
 
-/** What a screen reader hears of a row as the slider reaches it. */
+/** Describe a row to a screen reader when the slider reaches it. */
 export function spokenTurn(row: PageRow, events: readonly PageEvent[]): string {
   const seen = eventsOf(row, events).map(({ name }) => name);
   return [`${turnName(row)}: ${cut(row.turns[0].task, 120)}`, turnText(row), ...seen].join(" ");
@@ -278,12 +280,15 @@ export function eventsOf(row: PageRow, events: readonly PageEvent[]): readonly P
   return events.filter(({ turn }) => turn !== null && row.turn <= turn && turn <= row.last);
 }
 
-/** What a full column stands for: the window, or more where more was in use. */
+/** Return the tokens of a full column: the window, or the most in use if that is more. */
 export function heightOf(rows: readonly PageRow[], window: number | null): number {
   return Math.max(1, window ?? 0, ...rows.map(({ mostTokens }) => mostTokens ?? 0));
 }
 
-/** The turns whose numbers stand below the picture: the first, and round ones with room between. */
+/**
+ * Choose the turns that are numbered below the picture: the first, and round numbers with enough
+ * space between them.
+ */
 export function numbered(rows: readonly PageRow[], width: number): readonly number[] {
   const last = rows.at(-1)?.last ?? 0;
   const room = (ROOM * last) / Math.max(1, width);
@@ -293,10 +298,10 @@ export function numbered(rows: readonly PageRow[], width: number): readonly numb
   return last === 0 ? [] : [1, ...round.filter((turn) => turn > 1 && turn - 1 >= room / 2)];
 }
 
-/** Pixels of a number and of the room beside it. */
+/** The width of a number and its margin, in pixels. */
 const ROOM = 56;
 
-/** The outline of the filled area: a step for each row, from the floor to the floor. */
+/** Return the outline of the filled area: one step per row, closed along the floor. */
 export function areaPath(
   rows: readonly PageRow[],
   full: number,
@@ -326,7 +331,7 @@ export function near(value: number): number {
 
 const KEPT = ["plan", "facts", "decisions"];
 
-/** Plan, facts and decisions in words; what is empty is left out. */
+/** Put the plan, facts and decisions into words, without empty lists. */
 export function keptLists(nodes: readonly CheckpointNode[]): readonly KeptList[] {
   return nodes
     .filter(({ id, children }) => KEPT.includes(id) && children.length > 0)
@@ -342,13 +347,13 @@ function done({ row }: CheckpointNode): string {
   return row.icon === "pass-filled" ? "done" : "";
 }
 
-/** An event in words; `label` is the name of a marker or a branch. */
+/** Put an event into words; `label` is the name of a marker or a branch. */
 export function pageEvent(
   event: TimelineEvent,
   label: string,
   losses: readonly Loss[] | null,
 ): PageEvent {
-  // A marker on the last turn before it stands at the same record.
+  // A marker on the previous turn has the same record number.
   const isLoss = event.kind === "compaction";
   const loss = losses?.find(({ openedAtSeq }) => isLoss && openedAtSeq === event.seq);
   const lost = loss === undefined ? [] : lostNames(loss);

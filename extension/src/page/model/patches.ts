@@ -1,8 +1,8 @@
-/** The files of a patch, each with its lines; and which part of a long text stands for all of it. */
+/** Splits a patch into files and lines, and folds long outputs. */
 
 import { cut } from "../../common/model/text.ts";
 
-/** A file of a patch: added, modified or deleted. */
+/** A file in a patch. */
 export interface PatchFile {
   readonly path: string;
   readonly movedTo: string | null;
@@ -12,7 +12,7 @@ export interface PatchFile {
   readonly lines: readonly PatchLine[];
 }
 
-/** A line with its sign, if it has one, and what it does; `head` begins a hunk. */
+/** A line with its sign, if any, and its effect; `head` begins a hunk. */
 export interface PatchLine {
   readonly text: string;
   readonly kind: "comes" | "goes" | "head" | "";
@@ -20,7 +20,7 @@ export interface PatchLine {
 
 export interface Patch {
   readonly files: readonly PatchFile[];
-  /** What stands around them, such as the command that applies the patch. */
+  /** The text around the files, such as the command that applies the patch. */
   readonly around: string;
 }
 
@@ -28,7 +28,7 @@ const FILE = /^\*\*\* (Add|Update|Delete) File: (.+)$/;
 const MOVE = /^\*\*\* Move to: (.+)$/;
 const KINDS = { Add: "A", Update: "M", Delete: "D" } as const;
 
-/** Read a patch as Codex writes it, and the changes that it records. */
+/** Parse a patch in Codex's format, or the changes recorded in an event. */
 export function readPatch(text: string): Patch {
   const around: string[] = [];
   const files: { path: string; to: string | null; kind: "A" | "M" | "D"; lines: string[] }[] = [];
@@ -52,7 +52,7 @@ export function readPatch(text: string): Patch {
   return { files: files.map(fileOf), around: withoutWrapping(around.join("\n").trim()) };
 }
 
-/** Without the two lines by which a shell hands a patch over. */
+/** Remove the two heredoc lines with which a shell passes the patch. */
 function withoutWrapping(around: string): string {
   return around.replace(/^apply_?patch <<-?\s*(['"]?)(\w+)\1\n+\2$/, "");
 }
@@ -65,7 +65,7 @@ function fileOf(read: {
 }): PatchFile {
   const { path, to, kind } = read;
   const written = read.lines.at(-1) === "" ? read.lines.slice(0, -1) : read.lines;
-  // What an event records of a new or deleted file is its content, without signs.
+  // For a new or deleted file an event records the content, without signs.
   const isContent = kind !== "M" && !written.every((line) => /^(?:[+-]|$|@@)/.test(line));
   const sign = kind === "D" ? "-" : "+";
   const lines = (isContent ? written.map((line) => `${sign}${line}`) : written).map(lineOf);
@@ -80,17 +80,17 @@ function lineOf(text: string): PatchLine {
 
 const SIGNS: Readonly<Record<string, PatchLine["kind"]>> = { "+": "comes", "-": "goes" };
 
-/** The first and the last lines of a text, and how many stand between them. */
+/** The first and the last lines of a text, and the number of lines between them. */
 export interface Folded {
   readonly first: string;
   readonly left: number;
   readonly last: string;
 }
 
-/** Lines at each end, characters of a line, and lines that are too few to be folded. */
+/** Lines at each end, characters per line, and the least number of lines worth folding. */
 const [ENDS, LONGEST, FEW] = [3, 300, 2];
 
-/** Fold what was printed to its ends; null where it is as short as they are. */
+/** Fold an output to its ends; null if it is too short. */
 export function foldedOutput(text: string): Folded | null {
   const lines = text.replace(/\n$/, "").split("\n");
   const left = lines.length - 2 * ENDS;
