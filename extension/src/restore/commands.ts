@@ -15,7 +15,7 @@ interface Place {
   readonly checkpointId: string;
 }
 
-/** The previews of restores, one for a marker. */
+/** The restore previews, one per marker. */
 export type RestorePreviews = Tabs<keyof Place, RestorePreview>;
 
 export function restorePreviews(app: App, extension: vscode.Uri): RestorePreviews {
@@ -27,7 +27,7 @@ export function restoreCommands(app: App, previews: RestorePreviews): Commands {
     app.reports.open("restore", { name });
   };
   const list = (sessionId: string | null) => attempt(() => listRestores(app, sessionId, details));
-  /** Open the preview of a restore; without a place ask for a marker. */
+  /** Open a restore preview; without a place, ask for a marker. */
   const restore = (mode: Mode | null) => (on?: Called) =>
     attempt(async () => {
       const place = placeOf(on) ?? (await askPlace(app));
@@ -77,7 +77,7 @@ async function askPlace({ server, following }: App): Promise<Place | null> {
   return marker === undefined ? null : { sessionId, checkpointId: marker.checkpointId };
 }
 
-/** The argument of these commands: ids, or a row that has them. */
+/** The argument of these commands: ids, or a row with ids. */
 interface Called extends Partial<Place> {
   readonly operationId?: string;
   readonly session?: { readonly sessionId: string };

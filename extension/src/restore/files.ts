@@ -1,4 +1,4 @@
-/** Brings files of a session back to what they were at the end of a turn. */
+/** Restores a session's files to the end of a turn. */
 
 import { join } from "node:path";
 import * as vscode from "vscode";
@@ -16,7 +16,7 @@ import { counted, dotted, harmless, plain } from "../common/model/text.ts";
 import { askTurn, titleFor } from "../common/pickers.ts";
 import { RESTRICTED, rowWords } from "./model/files.ts";
 
-/** A turn of a session, or a marker on one: its end is what files come back to. */
+/** A turn, or a marker on one; files are restored to its end. */
 export type FilesPlace = Pick<FilesParams, "sessionId" | "turnId" | "checkpointId">;
 
 export function fileRestoreCommands(app: App): Commands {
@@ -46,7 +46,7 @@ async function restoreFiles(
   });
 }
 
-/** Ask which files come back to the end of a turn, and restore them. */
+/** Ask which files to restore to the end of a turn, and restore them. */
 export async function restoreFilesTo(
   app: App,
   session: SessionSummary,
@@ -68,7 +68,7 @@ export async function restoreFilesTo(
   await restoreChosen(app, place, plan, chosen ?? []);
 }
 
-/** Show what a file is now and what it would be, and restore it if the user agrees. */
+/** Show a file's diff, and restore the file if the user agrees. */
 export async function restoreOne(app: App, place: FilesPlace, path: string): Promise<void> {
   const plan = await planOf(app, place);
   const row = plan.rows.find((each) => each.path === path);
@@ -78,14 +78,14 @@ export async function restoreOne(app: App, place: FilesPlace, path: string): Pro
     return;
   }
   await showDifference(app, place, path);
-  // It asks beside the difference, not above it.
+  // A notification leaves the diff visible; a modal question would cover it.
   const { description, detail = "" } = rowWords(row);
   await inform(harmless(`Restore ${path}? ${dotted(description, detail)}`), {
     Restore: () => attempt(() => restoreChosen(app, place, plan, [row])),
   });
 }
 
-/** Write the chosen rows of a plan, and say what was done, with an undo. */
+/** Restore the chosen rows of a plan, and report it with an undo button. */
 async function restoreChosen(
   app: App,
   place: FilesPlace,
@@ -104,7 +104,7 @@ async function restoreChosen(
       });
 }
 
-/** Say that no file is written in a window that is not trusted; whether it is such a window. */
+/** Check whether the window is untrusted, and tell the user that no file is written then. */
 export async function isRestricted(): Promise<boolean> {
   if (vscode.workspace.isTrusted) {
     return false;
@@ -115,7 +115,7 @@ export async function isRestricted(): Promise<boolean> {
   return true;
 }
 
-/** The plan of a restore; it has the texts of one file, if that is named. */
+/** Request the plan of a restore; with a path, it includes the texts of that file. */
 export function planOf(
   { server }: Pick<App, "server">,
   place: FilesPlace,
@@ -145,7 +145,7 @@ export function undoFiles(
   return server.request("undoRestoreFiles", { operationId });
 }
 
-/** Show what a file is now and what it would be; false where the session does not tell both. */
+/** Show a file's diff; false if the session lacks one of the texts. */
 export async function showDifference(
   app: Pick<App, "server" | "documents">,
   place: FilesPlace,
@@ -171,7 +171,7 @@ interface Row extends vscode.QuickPickItem {
   readonly file: RestoredFile;
 }
 
-/** Ask which files to restore; a button of each shows its difference. */
+/** Ask which files to restore; a button in each row shows the diff. */
 async function choose(
   app: App,
   place: FilesPlace,
@@ -202,7 +202,7 @@ async function choose(
   }
 }
 
-/** Save the chosen files that are open with unsaved changes, or leave them out, as the user says. */
+/** Ask about chosen files with unsaved changes: save them or leave them out. */
 export async function withoutUnsaved(
   folder: string,
   chosen: readonly RestoredFile[],

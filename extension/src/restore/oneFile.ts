@@ -1,4 +1,4 @@
-/** Brings one file of a session back: from its rows, its diffs, and the menu of a turn. */
+/** Restores one file of a session: from its rows, its diffs, and a turn's menu. */
 
 import * as vscode from "vscode";
 import type { CheckpointNode } from "../checkpoint/model/rows.ts";
@@ -17,7 +17,7 @@ import { rowWords } from "./model/files.ts";
 
 export function oneFileCommands(app: App): Commands {
   return {
-    // A row of the checkpoint, or a side of a diff among changed files.
+    // The target is a row of the checkpoint, or a side of a changed file's diff.
     restoreFile: (target?: vscode.Uri | CheckpointNode) =>
       attempt(async () => {
         const file = target && fileOf(app, target);
@@ -29,8 +29,8 @@ export function oneFileCommands(app: App): Commands {
 }
 
 /**
- * Tell the menu of an editor whether changed files are shown: inside a view of several diffs the
- * editor itself does not tell it which document is there.
+ * Set the context key for editor menus that tells whether changed files are shown: in a multi-diff
+ * editor, menus do not know their document.
  */
 export function followChangedFiles(): vscode.Disposable {
   const tell = (editors: readonly vscode.TextEditor[]) =>
@@ -53,7 +53,7 @@ function fileOf({ following }: App, target: vscode.Uri | CheckpointNode): ShownF
     : null;
 }
 
-/** Restore a file to before one of the turns that changed it; ask which if there are several. */
+/** Restore a file to the state before a turn that changed it; ask if there are several. */
 async function restoreFile(app: App, file: ShownFile): Promise<void> {
   const { sessionId, uri } = file;
   const turnId = file.afterTurnId ?? (await askState(app, file));
@@ -62,7 +62,7 @@ async function restoreFile(app: App, file: ShownFile): Promise<void> {
   }
 }
 
-/** Ask before which turn; the turn whose end that is. */
+/** Ask before which turn, and return the turn that ends there. */
 async function askState(
   { server }: App,
   { sessionId, uri, turnId }: ShownFile,
@@ -88,7 +88,7 @@ async function askState(
   return chosen?.endOf;
 }
 
-/** Ask which file comes back to the end of a turn, and restore it. */
+/** Ask which file to restore to the end of a turn, and restore it. */
 export async function restoreOneOf(
   app: App,
   session: SessionSummary,

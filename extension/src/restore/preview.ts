@@ -34,10 +34,10 @@ export class RestorePreview extends AnsweredPage {
   readonly #trusted: vscode.Disposable;
   #options = readOptions({});
   #isBusy = false;
-  /** Whether a restore was asked for whose end nobody told. */
+  /** Whether a restore was started whose outcome is unknown. */
   #isUnsure = false;
   #plan: RestoredFiles | null = null;
-  /** How often the plan was asked for: an older answer is not shown. */
+  /** The number of the latest plan request; older answers are ignored. */
   #planning = 0;
   /** The newest restore of files from this page, or its undo. */
   #done: RestoredFiles | null = null;
@@ -49,7 +49,7 @@ export class RestorePreview extends AnsweredPage {
     this.#trusted = vscode.workspace.onDidGrantWorkspaceTrust(() => this.#showFiles());
   }
 
-  /** Change to a mode, if one is given. */
+  /** Switch to a mode, if one is given. */
   changeMode(mode: Mode | null): void {
     if (mode !== null && mode !== this.#options.mode) {
       this.#options = { ...this.#options, mode };
@@ -93,7 +93,7 @@ export class RestorePreview extends AnsweredPage {
     return { ...this.#of, turnId: null };
   }
 
-  /** Show which files can come back; they are asked for apart, since their session is read whole. */
+  /** Show the files that can be restored; a separate request, since it reads the whole session. */
   async #showFiles(): Promise<void> {
     this.#planning += 1;
     const asked = this.#planning;
@@ -108,7 +108,7 @@ export class RestorePreview extends AnsweredPage {
     }
   }
 
-  /** Compare a file with what it was at the end of the marker's turn. */
+  /** Show a file's diff against the end of the marker's turn. */
   async #showFile(uri: string): Promise<void> {
     const isPlanned = this.#plan?.rows.some(({ path }) => path === uri) === true;
     if (isPlanned && (await showDifference(this.app, this.#place, uri))) {
@@ -137,7 +137,7 @@ export class RestorePreview extends AnsweredPage {
   protected override show(title: string, view: ToPage): void {
     super.show(title, view);
     if (this.#isUnsure) {
-      this.complain("The server ended before it answered.", false); // who restores again may have two
+      this.complain("The server ended before it answered.", false); // a retry might repeat it
     }
   }
 
@@ -146,7 +146,7 @@ export class RestorePreview extends AnsweredPage {
     super.complain(`${sentence}${unsure}`, again, remedies);
   }
 
-  /** Restore; if that is cancelled or fails the page stays. */
+  /** Restore; the page stays open if that fails or is cancelled. */
   async #restore(options: RestoreOptions, scope: Scope, paths: readonly string[]): Promise<void> {
     if (this.#isBusy) {
       return;
@@ -156,7 +156,7 @@ export class RestorePreview extends AnsweredPage {
     try {
       const { server } = this.app;
       await answering(server);
-      // The branch is to find the files as they will be.
+      // The files come first, so that the branch finds them restored.
       const files = scope === "conversation" ? null : await this.#restoreFiles(paths);
       if (files === undefined) {
         this.complain("Cancelled. Nothing was written.", false);
@@ -181,7 +181,7 @@ export class RestorePreview extends AnsweredPage {
     }
   }
 
-  /** Restore files and show what was done; undefined if the user does not want to. */
+  /** Restore files and show the result; undefined if the user declines. */
   async #restoreFiles(paths: readonly string[]): Promise<RestoredFiles | undefined> {
     const plan = this.#plan;
     const chosen = plan?.rows.filter(({ path, offered }) => offered && paths.includes(path)) ?? [];
@@ -204,7 +204,7 @@ export class RestorePreview extends AnsweredPage {
     }
   }
 
-  /** Bring the branch into view as after a compaction, and offer to go on with it, or back. */
+  /** Show the branch as after a compaction, and offer to continue it or to undo it. */
   async #offer(done: Restored, files: RestoredFiles | null): Promise<void> {
     const { sessionId, operationId, sourceSessionId } = done;
     if (sessionId === null) {
@@ -219,7 +219,7 @@ export class RestorePreview extends AnsweredPage {
     });
   }
 
-  /** Delete the branch, and put the files back that were restored with it. */
+  /** Delete the branch, and undo its restore of files. */
   async #undo(branch: string, source: string, files: RestoredFiles | null): Promise<void> {
     const { server } = this.app;
     await attempt(async () => {

@@ -1,4 +1,4 @@
-/** Rows of files that come back, whose words are the server's, and what a page shows of them. */
+/** The files of a restore: rows in the server's words, and the texts of a page. */
 
 import type { RestoredFile, RestoredFiles } from "../../client/protocol.ts";
 import { counted, cut, dotted, iconless, plain } from "../../common/model/text.ts";
@@ -9,17 +9,17 @@ export type Scope = (typeof SCOPES)[number];
 
 export const RESTRICTED = "This window is in Restricted Mode: no files are restored.";
 
-/** The files of a restore page; `sentence` is the plan in words, or says why there is none. */
+/** The files of a restore page; `sentence` describes the plan, or why there is none. */
 export interface FilesView {
   readonly kind: "files";
   readonly plan: RestoredFiles | null;
   readonly sentence: string;
-  /** What was done last, and whether that can be undone. */
+  /** The last action, and whether it can be undone. */
   readonly done: RestoredFiles | null;
   readonly canUndo: boolean;
 }
 
-/** A row of the picker: the name, what is done, how many lines, and the reason. */
+/** A row of the picker: file name, action, line counts and reason. */
 export function rowWords(file: RestoredFile): {
   readonly label: string;
   readonly description: string;
@@ -32,7 +32,7 @@ export function rowWords(file: RestoredFile): {
     : { label, description, detail: plain(file.why) };
 }
 
-/** How many lines restoring adds and removes: `+2 −1`; empty where it changes none. */
+/** Count the lines that a restore adds and removes: `+2 −1`; empty for no change. */
 export function lineCounts({ added, removed }: RestoredFile): string {
   return added || removed ? `+${added} −${removed}` : "";
 }
@@ -41,7 +41,7 @@ export function scopeLabel(scope: Scope): string {
   return { conversation: "Conversation", files: "Files", both: "Both" }[scope];
 }
 
-/** What a restore does, and what it leaves alone. */
+/** Describe the effect of a restore, and its limits. */
 export function promise(scope: Scope): string {
   return {
     conversation:

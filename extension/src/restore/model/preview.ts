@@ -1,4 +1,4 @@
-/** Restores: options, texts, figures, and the messages of their pages. */
+/** The options, texts, figures and messages of restore pages. */
 
 import { DEFAULT_MESSAGES, MAX_DIGEST, MAX_LABEL, MAX_MESSAGES } from "../../client/limits.ts";
 import type {
@@ -22,12 +22,12 @@ import {
 
 export type Mode = "soft" | "hard";
 
-/** The options of a restore; `budget` null means the budget of the settings. */
+/** The options of a restore; `budget` null means the configured budget. */
 export interface RestoreOptions {
   readonly mode: Mode;
   readonly budget: number | null;
   readonly window: number;
-  /** The most tokens of a digest in the pack; 0 for none. */
+  /** The token limit of the digest in the pack; 0 for no digest. */
   readonly digestTokens: number;
   readonly reason: string;
 }
@@ -36,7 +36,7 @@ export function readMode(value: unknown): Mode {
   return value === "hard" ? "hard" : "soft";
 }
 
-/** Read options from a page's message or a kept state. */
+/** Read options from a page's message or a saved state. */
 export function readOptions(value: unknown): RestoreOptions {
   const { mode, budget, window, digestTokens, reason } = Object(value) as Record<string, unknown>;
   const whole = (some: unknown) => (Number.isSafeInteger(some) ? Math.max(0, Number(some)) : null);
@@ -67,7 +67,7 @@ export function notice(done: { readonly headline: string; readonly carried: stri
   return harmless(`${done.headline} ${done.carried}`);
 }
 
-/** A size: `87,856 of 258,400 tokens (34%)`. */
+/** Format a size: `87,856 of 258,400 tokens (34%)`. */
 export function sizeText(tokens: number | null, window: number | null): string {
   if (tokens === null) {
     return "not known";
@@ -76,7 +76,7 @@ export function sizeText(tokens: number | null, window: number | null): string {
     return tokenCount(tokens);
   }
   const shown = tokens.toLocaleString("en-US");
-  const share = Math.floor((tokens * 100) / window); // as the rows count it
+  const share = Math.floor((tokens * 100) / window); // rounded down, as in the session rows
   const percent = tokens > 0 && share === 0 ? "less than 1%" : `${share}%`;
   return `${shown} of ${window.toLocaleString("en-US")} tokens (${percent})`;
 }
@@ -111,7 +111,7 @@ const ITEMS: Readonly<Record<string, string>> = {
   "window/message": "Message",
 };
 
-/** The name of an item in a pack for people; a file and a pinned file go by their id. */
+/** Name an item of a pack for people; a file and a pinned file go by their id. */
 export function itemName({ part, id }: PackItem): string {
   if (part === "notes" && /^task(:|$)/.test(id)) {
     return "The task";
@@ -140,7 +140,7 @@ export function sessionName(session: SessionSummary | null, id: string): string 
   return session === null ? plain(id) : cut(subject(session), 80);
 }
 
-/** The end of a pack by its budget: the pack holds the first `lines` lines of all. */
+/** The result of a budget: the pack holds the first `lines` lines. */
 export interface Cut {
   readonly lines: number;
   readonly tokens: number;
@@ -149,7 +149,7 @@ export interface Cut {
   readonly next: PackLine | null;
 }
 
-/** Cut a pack; `apart` counts items that the budget left out before there were lines. */
+/** Cut a pack at its budget; `apart` counts omitted items that have no lines. */
 export function cutAt(lines: readonly PackLine[], budget: number, apart = 0): Cut {
   const outside = lines.findIndex(({ tokens }) => tokens > budget);
   const at = outside === -1 ? lines.length : outside;
@@ -164,14 +164,14 @@ export function cutAt(lines: readonly PackLine[], budget: number, apart = 0): Cu
   };
 }
 
-/** How many items the budget left out that have no line, such as a digest without room. */
+/** Count the omitted items that have no lines, such as a digest that did not fit. */
 export function leftApart({ lines, deferred }: Pick<Restored, "lines" | "deferred">): number {
   const named = new Set(lines.map(({ part, id }) => `${part} ${id}`));
   const isApart = (item: PackItem) => !named.has(`${item.part} ${item.id}`);
   return deferred.filter((item) => item.reason === "budget" && isApart(item)).length;
 }
 
-/** How many items some lines are of; a pin and a digest have several lines. */
+/** Count the items that the lines belong to; a pin and a digest have several lines. */
 function itemsIn(lines: readonly PackLine[]): number {
   return new Set(lines.map(({ part, id }) => `${part} ${id}`)).size;
 }
@@ -180,7 +180,7 @@ export function costOf(lines: readonly PackLine[]): number {
   return lines.at(-1)?.tokens ?? 0;
 }
 
-/** The result of a budget in words, also for a screen reader. */
+/** Describe the result of a budget, also for a screen reader. */
 export function cutText(cut: Cut, budget: number): string {
   const all = cut.included + cut.deferred;
   const count = (tokens: number) => tokens.toLocaleString("en-US");
@@ -214,6 +214,6 @@ export interface Preview {
   readonly options: RestoreOptions;
   readonly would: Restored;
   readonly source: string;
-  /** The number of the marker's turn; null if the session no longer has it. */
+  /** The turn number of the marker; null if the session no longer has that turn. */
   readonly turn: number | null;
 }
