@@ -32,7 +32,7 @@ async function openPreview({ sessionId }: SessionSummary): Promise<void> {
   await runCommand("compactSession", { sessionId });
 }
 
-/** Ask where the work goes on, and compact; false if the user does not want to. */
+/** Ask where the work continues, and compact; false if the user cancels. */
 export async function compact(
   app: App,
   session: SessionSummary,
@@ -73,16 +73,16 @@ async function showDone(app: App, session: SessionSummary, done: Compacted): Pro
   const undoing = { Undo: () => compactionId && undo(app, compactionId, sessionId) };
   const report = async () => {
     app.reports.open("compaction", { name: compactionId ?? "" });
-    // A button closes its notification, and who has read the report may want to undo.
+    // A button closes its notification, but after reading the report the user may want to undo.
     await inform(notice(done), { ...resuming, ...undoing });
   };
   await inform(notice(done), { ...resuming, "Open Report": report, ...undoing });
 }
 
-/** Sessions of which a compaction was undone in this window: nobody wants one offered next. */
+/** Sessions with a compaction undone in this window: they get no further offer. */
 const undone = new Set<string>();
 
-/** Undo a compaction; `made` is the session that it made, or in which it is. */
+/** Undo a compaction; `made` is the session that it created or changed. */
 function undo(app: App, compactionId: string, made: string | null): Promise<void> {
   return attempt(async () => {
     const { into, sourceSessionId } = await app.server.request("uncompact", { compactionId });
@@ -108,7 +108,7 @@ async function undoNewest(app: App, { sessionId }: SessionSummary): Promise<void
   }
 }
 
-/** How a compaction is to be done, where it can be. */
+/** How and where to compact. */
 interface Place extends vscode.QuickPickItem {
   readonly how?: { readonly into: string; readonly strategy: string };
 }
@@ -141,8 +141,6 @@ async function askPlace(title: string): Promise<Place["how"]> {
   const options = { title, placeHolder, ignoreFocusOut: true };
   return (await vscode.window.showQuickPick(items, options))?.how;
 }
-
-// --- going on ------------------------------------------------------------------------------------
 
 /** Compact first if the settings say so, then resume in a terminal (JUN-16, JUN-36). */
 export async function resume(app: App, session: SessionSummary): Promise<void> {
@@ -184,8 +182,6 @@ async function goOn(session: SessionSummary, found: Resumed): Promise<void> {
   const title = `Resume “${cut(subject(session), 60)}”: ${how}`;
   await (ways.length === 0 ? asIs.run() : askToDo(title, [...ways, asIs], ""));
 }
-
-// --- one hint --------------------------------------------------------------------------------------
 
 /** Offer once to compact the session in view; for a running session only show that it is due. */
 export function offerCompaction(app: App): vscode.Disposable {

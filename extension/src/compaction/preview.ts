@@ -1,4 +1,4 @@
-/** The preview of a compaction in a tab: what is installed, for the budget that the user chooses. */
+/** The preview of a compaction in a tab, for the budget that the user chooses. */
 
 import * as vscode from "vscode";
 import type { Compacted, SessionSummary } from "../client/protocol.ts";
@@ -10,7 +10,7 @@ import { cut, subject, tokenCount } from "../common/model/text.ts";
 import { AnsweredPage, type Tab, Tabs } from "../common/panel.ts";
 import { compact } from "./commands.ts";
 
-/** The previews of this window, one for a session. */
+/** The compaction previews of this window, one per session. */
 export function compactionPreviews(app: App, extension: vscode.Uri) {
   return new Tabs(app, extension, "compaction", ["sessionId"], CompactionPreview);
 }
@@ -18,9 +18,9 @@ export function compactionPreviews(app: App, extension: vscode.Uri) {
 class CompactionPreview extends AnsweredPage {
   protected override readonly canForce = true;
   readonly #sessionId: string;
-  /** The budget that the user chose; null for the usual one. */
+  /** The chosen budget; null for the default. */
   #budget: number | null = null;
-  /** Whether to compact although the context gets no smaller, or the turn is open. */
+  /** Whether to compact even if the context gets no smaller or the turn is open. */
   #force = false;
   #usual: Compacted | null = null;
   #shown: { readonly session: SessionSummary; readonly would: Compacted } | null = null;
@@ -47,7 +47,7 @@ class CompactionPreview extends AnsweredPage {
         return super.look();
       case "record":
         return this.app.reports.openRecord(this.#sessionId, message.ref, vscode.ViewColumn.Beside);
-      case "remedy": // "Go On Anyway": the page handles no other
+      case "remedy": // "Go On Anyway", the only remedy handled by the page
         this.#force = true;
         return this.look();
       default:
@@ -55,13 +55,15 @@ class CompactionPreview extends AnsweredPage {
     }
   }
 
-  /** Without an answer nothing is shown; without a server what is shown can still be copied. */
+  /**
+   * After a refusal nothing is shown; while the server is down, the preview can still be copied.
+   */
   protected override refuse(error: unknown, again: boolean): void {
     this.#shown = again ? null : this.#shown;
     super.refuse(error, again);
   }
 
-  /** Do something with what is shown. */
+  /** Run an action of the page on the preview. */
   async #act(kind: FromPage["kind"]): Promise<void> {
     const shown = this.#shown;
     if (shown === null || this.#isBusy) {

@@ -1,8 +1,8 @@
-/** Texts about digests and the records that they quote. */
+/** Texts about digests and their anchors. */
 
 const FIRST_LINE = "[SESSION_DIGEST v1]";
 
-/** An anchor in a document: its line and columns, and the reference for `checkpoints/recall`. */
+/** An anchor in a document: its line, its columns, and the reference for `checkpoints/recall`. */
 export interface Anchor {
   readonly line: number;
   readonly from: number;
@@ -10,7 +10,7 @@ export interface Anchor {
   readonly ref: string;
 }
 
-/** The anchors of the lines below the first line of a digest. */
+/** Find the anchors in a digest, except in its first line. */
 export function anchorsIn(text: string): Anchor[] {
   const lines = text.split("\n");
   const start = lines.indexOf(FIRST_LINE);
@@ -23,7 +23,9 @@ export function anchorsIn(text: string): Anchor[] {
 
 const LONGEST_NAME = 128;
 
-/** The names of files that any level of the settings adds; what the server would refuse is not in. */
+/**
+ * Merge the file names from all levels of the settings, without those that the server would refuse.
+ */
 export function namesIn(levels: readonly unknown[]): readonly string[] {
   const names = levels.flatMap((level) => (Array.isArray(level) ? level : []));
   const fits = (name: unknown): name is string =>

@@ -1,4 +1,4 @@
-/** The page that previews a compaction: its parts, and what another budget changes (DIG-9). */
+/** The model of the compaction preview: its sections, and the effect of another budget (DIG-9). */
 
 import { MAX_DIGEST } from "../../client/limits.ts";
 import type {
@@ -25,11 +25,11 @@ export interface CompactionView {
     | "remarkText"
   >;
   readonly contents: CompactionContents;
-  /** The digest of the usual budget, which every other is compared with. */
+  /** The digest of the default budget, to compare with. */
   readonly usual: SessionDigest;
 }
 
-/** What another budget than the usual one does to a line. */
+/** The effect of another budget on a line. */
 export type Fate = "stays" | "comes" | "goes";
 
 export interface Piece {
@@ -37,11 +37,11 @@ export interface Piece {
   readonly fate: Fate;
 }
 
-/** What a digest quotes of one record; `ref` and `anchor` are empty for what is counted. */
+/** The lines quoted from one record; `ref` and `anchor` are empty for a count. */
 export interface Quoted {
   readonly ref: string;
   readonly anchor: string;
-  /** Why it stands, where that is not the same for the whole section. */
+  /** The reason for quoting it, unless the whole section has the same. */
   readonly why: string;
   readonly pieces: readonly Piece[];
 }
@@ -51,13 +51,13 @@ export interface Part {
   readonly title: string;
   readonly why: string;
   readonly tokens: number;
-  /** What the budget changes, and what has no room, in words; empty for nothing. */
+  /** The effect of the budget, and the omitted lines, in words; empty for none. */
   readonly change: string;
   readonly left: string;
   readonly records: readonly Quoted[];
 }
 
-/** A digest by section, with the lines of the usual one that it lacks in their places. */
+/** Group a digest by section; lines only in the default digest keep their places. */
 export function digestParts(now: SessionDigest, usual: SessionDigest): readonly Part[] {
   const lines = [...now.lines, ...usual.lines];
   const found = [...lines.map(({ section }) => section), ...Object.keys(now.left)];
@@ -78,7 +78,7 @@ export function digestParts(now: SessionDigest, usual: SessionDigest): readonly 
       tokens: here.reduce((sum, line) => sum + line.tokens, 0),
       change: changeText(records),
       left: left === 0 ? "" : `${linesOf(section, left)} left out`,
-      // Of other sections the title and the lines themselves say why they stand.
+      // In other sections the title and the lines already give the reason.
       records:
         section === "KEY_LINES" && why === ""
           ? records
@@ -87,7 +87,7 @@ export function digestParts(now: SessionDigest, usual: SessionDigest): readonly 
   });
 }
 
-/** What a digest takes, and what the budget changes, as one sentence or two. */
+/** Describe the size of a digest, and the effect of the budget, in one or two sentences. */
 export function budgetText(
   parts: readonly Part[],
   now: SessionDigest,
@@ -106,7 +106,7 @@ export function budgetText(
   return `${size} Compared with the default of ${tokenCount(usual.budget)}: ${change}.`;
 }
 
-/** How many lines come and go; empty for none. */
+/** Count the added and removed lines; empty for none. */
 function changeText(records: readonly Quoted[]): string {
   const pieces = records.flatMap((record) => record.pieces);
   const count = (wanted: Fate) => pieces.filter(({ fate }) => fate === wanted).length;
@@ -117,7 +117,7 @@ function changeText(records: readonly Quoted[]): string {
   );
 }
 
-/** The budget of a digest; null, the usual one, for what is none. */
+/** Read a budget; null, the default, if it is invalid. */
 export function readBudget(value: unknown): number | null {
   const fits = Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MAX_DIGEST;
   return fits ? Number(value) : null;
@@ -134,7 +134,7 @@ interface Told {
   readonly texts: string[];
 }
 
-/** The lines by their records, without anchors and split where the quoted text had breaks. */
+/** Group the lines by record, without anchors, and split at the quoted text's line breaks. */
 function recordsOf(lines: readonly DigestLine[]): ReadonlyMap<string, Told> {
   const records = new Map<string, Told>();
   for (const { ref, text, why } of lines) {
@@ -164,7 +164,7 @@ function compared(
   });
 }
 
-/** Both lists in one, in the order of `now`: what is gone stands behind what it followed. */
+/** Merge both lists in the order of `now`; a removed line stays after its predecessor. */
 function merged(before: readonly string[], now: readonly string[]): readonly Piece[] {
   const [had, has] = [new Set(before), new Set(now)];
   const gone = new Map<string | null, Piece[]>();

@@ -1,8 +1,8 @@
-/** The sections of a digest in words, in their order. */
+/** Titles of a digest's sections, in order. */
 
 import { counted } from "../../common/model/text.ts";
 
-/** The title of each, and what its lines are called. */
+/** The title of each section, and the singular and plural names of its lines. */
 const SECTIONS: Readonly<Record<string, readonly [title: string, one: string, many: string]>> = {
   STATUS: ["Status", "line", "lines"],
   REQUESTS: ["Requests", "request", "requests"],
@@ -20,7 +20,7 @@ export function sectionTitle(section: string): string {
   return SECTIONS[section]?.[0] ?? section;
 }
 
-/** A number of lines of a section: `1 request`, `34 key lines`. */
+/** Count the lines of a section: `1 request`, `34 key lines`. */
 export function linesOf(section: string, count: number): string {
   const [, one, many] = SECTIONS[section] ?? ["", "line", "lines"];
   return `${count.toLocaleString("en-US")} ${counted(count, one, many)}`;

@@ -1,4 +1,4 @@
-/** Texts about compactions, their losses, and windows. */
+/** Texts about compactions, losses and context windows. */
 
 import { occasion } from "../../checkpoint/model/rows.ts";
 import type {
@@ -18,7 +18,7 @@ import {
   tokenCount,
 } from "../../common/model/text.ts";
 
-/** The figures in one line: `200,716 → ~2,140 tokens · 3 kept · 1 cut · 12 left out`. */
+/** Summarize in one line: `200,716 → ~2,140 tokens · 3 kept · 1 cut · 12 left out`. */
 export function figures(done: Compacted): string {
   return dotted(
     changeText(done),
@@ -41,7 +41,7 @@ function changeText(done: Compacted): string {
   return `${tokens(done.tokensBefore, done.tokensBeforeSource)} → ${after(done)} tokens`;
 }
 
-/** The row of a context window, opened in or after `turn`; null if no turn had begun. */
+/** The row of a context window that opened in or after `turn`; null if before the first turn. */
 export function windowRow(window: Window, turn: number | null, now: number): Appearance {
   const name = `Window ${window.number}`;
   const known = (count: number | null) => (count === null ? "?" : thousands(count));
@@ -74,16 +74,16 @@ function madeLabel({ compactionId, trigger, strategy }: Window): string {
   if (compactionId !== null) {
     return "Compacted";
   }
-  // Undoing a compaction opens a window, too; nothing says how it was made.
+  // Undoing a compaction also opens a window; its origin is not recorded.
   return trigger === null && strategy === null ? "New window" : "Compacted by Codex";
 }
 
-/** A count of tokens in a row: `850`, `31k`. */
+/** Shorten a token count for a row: `850`, `31k`. */
 function thousands(count: number): string {
   return count < 1000 ? String(count) : `${Math.round(count / 1000).toLocaleString("en-US")}k`;
 }
 
-/** When a compaction came, and how, as people say it. */
+/** The trigger or the strategy of a compaction in words. */
 const WAYS: Readonly<Record<string, string>> = {
   manual: "asked for",
   pre_turn: "before a turn",
@@ -160,7 +160,7 @@ export function fullWords({ tokens, window }: Offer): string {
 
 /** Remembers which sessions had a hint. */
 export class Hints {
-  /** The number of windows that a session had at its hint. */
+  /** The number of windows of a session at its hint. */
   readonly #shown = new Map<string, number>();
   readonly #since: number;
 
@@ -168,7 +168,9 @@ export class Hints {
     this.#since = since;
   }
 
-  /** Whether a hint is due: at most one a window, also when the offer goes away in a running turn. */
+  /**
+   * Check whether a hint is due: at most one per window, even if the offer disappears meanwhile.
+   */
   isDue({ sessionId, windows, offer, updatedAt }: SessionSummary): boolean {
     if (windows === null || offer === null) {
       return false;
