@@ -1,4 +1,4 @@
-/** Connects and disconnects Codex, after the user has seen what will be written. */
+/** Connects and disconnects Codex, after the user has seen the changes. */
 
 import { realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -34,7 +34,7 @@ export function connectionCommands(app: App, tree: ConnectionTree): Commands {
   };
 }
 
-/** Warn if Codex calls a program that no longer exists: an update of this extension moves it. */
+/** Warn if Codex is configured to run a missing program, for example after an update moved it. */
 export async function warnWhenLost(app: App, tree: ConnectionTree): Promise<void> {
   try {
     const { doors } = await ask(app, "connect", true);
@@ -84,7 +84,7 @@ async function ask({ server }: App, change: Change, dryRun: boolean): Promise<Co
     remove: change === "remove",
     status: false,
   });
-  // The walkthrough marks its step as done by this.
+  // Completes the step of the walkthrough.
   const isConnected = report.doors.every(({ configured }) => configured);
   void vscode.commands.executeCommand("setContext", CONNECTED, isConnected);
   return report;
@@ -158,7 +158,7 @@ export class ConnectionTree extends Tree<ConnectionNode> {
     return report;
   }
 
-  /** Watch the files, and their targets where they are links. */
+  /** Watch the files and, for links, their targets. */
   #watch(codexHome: string): void {
     if (this.#watched?.codexHome === codexHome) {
       return;
@@ -177,7 +177,7 @@ export class ConnectionTree extends Tree<ConnectionNode> {
     this.#watched = { codexHome, watchers: vscode.Disposable.from(...watchers) };
   }
 
-  /** Ask once for all changes until then. */
+  /** Report once for all changes in a period. */
   #lookSoon(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = null;

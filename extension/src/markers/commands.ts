@@ -115,7 +115,7 @@ async function compareWith(app: App, session: SessionSummary, one: Place): Promi
   }
 }
 
-/** Do something with the end of a turn, as the session page asks. */
+/** Run an action of the session page on the end of a turn. */
 export async function onTurn(
   app: App,
   session: SessionSummary,

@@ -26,13 +26,13 @@ async function exportPack({ server }: App, session: SessionSummary): Promise<voi
   const target = await vscode.window.showSaveDialog({
     title: "Export What This Session Knows",
     filters: FILTERS,
-    // Not in the folder of the session: a pack does not belong into a repository.
+    // Not in the session's folder: a pack does not belong in a repository.
     defaultUri: vscode.Uri.file(join(homedir(), name)),
   });
   if (target === undefined) {
     return;
   }
-  // The dialog has asked whether to replace a file.
+  // The dialog already asked whether to replace the file.
   const asked = { sessionId: session.sessionId, file: target.fsPath, force: true, dryRun: false };
   const done = await longRequest(server, "Exporting", "export", asked);
   if (done !== undefined) {

@@ -16,12 +16,12 @@ import {
 export type Step = "connect" | "repair" | "trust" | "update" | "home" | "";
 
 export interface ConnectionNode {
-  /** The same for the same row of a later report: the editor keeps rows open by their id. */
+  /** Stable across reports: the editor keeps rows unfolded by their id. */
   readonly id: string;
   readonly row: Appearance;
   readonly children: readonly ConnectionNode[];
   readonly step: Step;
-  /** Whether Codex's configuration has an entry of ours to remove. */
+  /** Whether Codex's configuration has an entry of this extension to remove. */
   readonly isRemovable: boolean;
 }
 

@@ -68,14 +68,14 @@ export interface TurnChoice {
   readonly detail: string;
 }
 
-/** Before the turn `number`: the end of the turn `endOf`. */
+/** The state before turn `number`, which is the end of turn `endOf`. */
 export interface EarlierState {
   readonly number: number;
   readonly task: string;
   readonly endOf: string;
 }
 
-/** The states before some turns, the newest first; none before the first turn. */
+/** The states before the given turns, newest first; there is none before the first turn. */
 export function statesBefore(
   numbers: readonly number[],
   turns: readonly TurnEntry[],
@@ -89,7 +89,7 @@ export function statesBefore(
     .reverse();
 }
 
-/** The turns of a session, the newest first, each with its markers. */
+/** The turns of a session with their markers, newest first. */
 export function turnChoices(
   turns: readonly TurnEntry[],
   markers: readonly Marker[],
@@ -114,7 +114,7 @@ export function turnChoices(
     .reverse();
 }
 
-/** The reason if a text cannot be a label; else null. */
+/** Return why a text cannot be a label; null if it can. */
 export function labelProblem(text: string): string | null {
   if (plain(text) === "") {
     return "Enter a text.";
@@ -122,7 +122,7 @@ export function labelProblem(text: string): string | null {
   return [...text.trim()].length > MAX_LABEL ? `${MAX_LABEL} characters at most.` : null;
 }
 
-/** A state: a session at the end of a turn, or as it is now. */
+/** A state: a session now, or at the end of a turn. */
 export interface Place {
   readonly sessionId: string;
   readonly turnId: string | null;
@@ -146,7 +146,7 @@ export function placeOfMarker(marker: Marker): Place {
   return { sessionId, turnId, number, words: fileName(labelOf(marker)) };
 }
 
-/** Two states, the earlier one first if that is known. */
+/** Order two states, the earlier first if that is known. */
 export function inOrder(one: Place, other: Place): readonly [Place, Place] {
   const isLater =
     one.turnId === null ||
@@ -154,7 +154,7 @@ export function inOrder(one: Place, other: Place): readonly [Place, Place] {
   return isLater && other.turnId !== null ? [other, one] : [one, other];
 }
 
-/** The title of a comparison: `Fix the login: turn 1 ↔ now · plan 2 · files 1`. */
+/** Make the title of a comparison: `Fix the login: turn 1 ↔ now · plan 2 · files 1`. */
 export function comparisonTitle(
   name: string,
   left: Place,
@@ -165,7 +165,7 @@ export function comparisonTitle(
   return dotted(title, found === null ? "" : differenceWords(found));
 }
 
-/** The number of differences of each kind. */
+/** Count the differences of each kind. */
 export function differenceWords(found: Difference): string {
   const { task, plan, planReordered, decisions, facts, artifacts } = found;
   const steps = plan.length > 0 ? `plan ${plan.length}` : "";

@@ -36,7 +36,7 @@ export function importText(would: Imported): string {
   return `${head.join("\n")}\n\n${about}\n\n${lines.join("\n")}\n`;
 }
 
-/** One line with its indentation. */
+/** Make a text plain, but keep its indentation. */
 function plainLine(line: string): string {
   const indent = /^ */.exec(line)?.[0] ?? "";
   return indent + plain(line);
