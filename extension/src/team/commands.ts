@@ -1,4 +1,4 @@
-/** Commands about the remote: choose it, list it, read, pull and push sessions. */
+/** Commands of the remote: choose it, list its sessions, read, pull and push them. */
 
 import * as vscode from "vscode";
 import type { RemoteStatus, SessionSummary } from "../client/protocol.ts";
@@ -97,7 +97,7 @@ async function setServer(app: App): Promise<void> {
   }
 }
 
-/** Make a place the remote of this machine; ask before anything is made there. */
+/** Make a place the remote of this machine; ask before creating anything there. */
 async function setRemote({ server, tree }: App, place: string): Promise<void> {
   const ask = (make: boolean): Thenable<RemoteStatus> => {
     const busy = { location: vscode.ProgressLocation.Window, title: "Asking the remote" };
@@ -132,7 +132,7 @@ async function openPreview(
   before?.renew();
 }
 
-/** Make a branch of a session in the remote, and select it. */
+/** Pull a session from the remote as a new branch, and select it. */
 async function pull(app: App, { shared, remote }: SharedRow): Promise<void> {
   const folder = await askFolder();
   if (folder === undefined) {

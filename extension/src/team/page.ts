@@ -1,4 +1,4 @@
-/** The page of a session in the remote: read-only, from a copy in the cache of this machine. */
+/** The page of a session in the remote: read-only, from a cached copy on this machine. */
 
 import type * as vscode from "vscode";
 import type { RemoteSession, SessionSummary } from "../client/protocol.ts";
@@ -12,13 +12,13 @@ import type { Shared } from "../page/model/page.ts";
 import { SessionPage } from "../page/page.ts";
 import { type Remote, remoteOf, remoteTitle, sharedOf } from "./model/texts.ts";
 
-/** The pages of this window, one for a session in the remote. */
+/** The remote session pages of this window, one per session. */
 export class RemotePages extends Tabs<"sessionId", RemotePage> {
   constructor(app: App, extension: vscode.Uri) {
     super(app, extension, "remote", ["sessionId"], RemotePage);
   }
 
-  /** Show a session; a page that is open already is read again, for it may have been pushed since. */
+  /** Show a session; an open page is loaded again, since there may have been a push meanwhile. */
   show(session: RemoteSession): void {
     const ids = { sessionId: session.sessionId };
     const before = this.find(ids);
@@ -35,7 +35,7 @@ const READING: readonly FromPage["kind"][] = [
 class RemotePage extends SessionPage {
   protected override readonly waits =
     "This session is in the remote. It is read again when you ask for it.";
-  /** The path of the copy in the cache; empty until it is there. */
+  /** The path of the cached copy; empty until it is there. */
   #path = "";
   #shared: RemoteSession | null = null;
   #remote: Remote | null = null;
@@ -49,19 +49,19 @@ class RemotePage extends SessionPage {
     return shared === null || remote === null ? null : sharedOf(shared, remote, Date.now());
   }
 
-  /** Folder and commit are of another machine, so neither leads to files of this one. */
+  /** Folder and commit belong to another machine, so they must not lead to files on this one. */
   protected override asShown(session: SessionSummary): SessionSummary {
     return { ...session, sessionId: this.#path, cwd: null, git: null };
   }
 
-  /** The copy in the cache does not change. */
+  /** The cached copy does not change. */
   protected override concerns(): boolean {
     return false;
   }
 
   protected override changed(): void {}
 
-  /** The session of the page is not one of the list, so it is not the session in view. */
+  /** The page's session is not in the list, so it does not become the session in view. */
   protected override activated(): void {}
 
   protected override async look(): Promise<void> {
@@ -78,7 +78,7 @@ class RemotePage extends SessionPage {
     return this.look();
   }
 
-  /** Bring the session into the cache, unless it is there; false if a person cancelled that. */
+  /** Fetch the session into the cache if it is not there; false if the user cancels. */
   async #fetch(): Promise<boolean> {
     const { server } = this.app;
     const { sessionId } = this;

@@ -1,4 +1,4 @@
-/** Pushes a session after a preview in a tab: exactly the shown lines leave. */
+/** Pushes a session after a preview in a tab: exactly the previewed lines are sent. */
 
 import type * as vscode from "vscode";
 import type { Push, PushParams } from "../client/protocol.ts";
@@ -10,7 +10,7 @@ import { AnsweredPage, type Tab, Tabs } from "../common/panel.ts";
 import { pushedWords, pushView, shownIn } from "./model/preview.ts";
 import { type Remote, remoteOf } from "./model/texts.ts";
 
-/** The previews of this window, one for a session. */
+/** The push previews of this window, one per session. */
 export function pushPreviews(app: App, extension: vscode.Uri) {
   return new Tabs(app, extension, "push", ["sessionId"], PushPreview);
 }
@@ -27,7 +27,7 @@ export class PushPreview extends AnsweredPage {
   protected override readonly waits = "The remote is asked again when you try again.";
   readonly #sessionId: string;
   #team: string | null = null;
-  /** Whether a session with many secrets is pushed with all of them redacted. */
+  /** Whether to push a session with many secrets, with all of them redacted. */
   #allowRedacted = false;
   #shown: Shown | null = null;
   #isBusy = false;
@@ -37,12 +37,12 @@ export class PushPreview extends AnsweredPage {
     this.#sessionId = tab.ids.sessionId;
   }
 
-  /** A preview stays as it is while its session grows: only the shown lines leave. */
+  /** The preview stays the same while the session grows: only the previewed lines are sent. */
   protected concerns(): boolean {
     return false;
   }
 
-  /** A page that comes back into sight is not asked for again: that would connect. */
+  /** A page that becomes visible again makes no request: that would open a connection. */
   protected override changed(): void {}
 
   protected async handle(message: FromPage): Promise<unknown> {
@@ -54,7 +54,7 @@ export class PushPreview extends AnsweredPage {
       }
       case "push":
         return this.#send(message.team);
-      case "remedy": // the one that the page handles by itself
+      case "remedy": // the only remedy handled by the page
         this.#allowRedacted = true;
         return this.look();
       case "cancel":
@@ -64,7 +64,7 @@ export class PushPreview extends AnsweredPage {
     }
   }
 
-  /** Preview the current data again, unless a push runs. */
+  /** Make a new preview, unless a push is running. */
   renew(): void {
     if (!this.#isBusy) {
       this.#allowRedacted = false;
@@ -72,7 +72,7 @@ export class PushPreview extends AnsweredPage {
     }
   }
 
-  /** Without a current preview nothing can be pushed. */
+  /** Nothing can be pushed without a current preview. */
   protected override refuse(error: unknown, again: boolean): void {
     this.#shown = again ? null : this.#shown;
     super.refuse(error, again);
@@ -87,7 +87,7 @@ export class PushPreview extends AnsweredPage {
     const push = await longRequest(server, "Reading the session for a push", "push", asked, token);
     if (push === undefined || remote === null) {
       if (!token.isCancellationRequested) {
-        this.close(); // a person cancelled it
+        this.close(); // the user cancelled
       }
       return null;
     }

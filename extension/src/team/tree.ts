@@ -1,4 +1,4 @@
-/** The rows of the remote in the Sessions view; nothing is read there before a person unfolds it. */
+/** The rows of the remote in the Sessions view; nothing is loaded before the user unfolds it. */
 
 import * as vscode from "vscode";
 import type { Server } from "../client/client.ts";
@@ -33,7 +33,7 @@ export class RemoteRows {
   readonly #server: Server;
   readonly #listing: RemoteListing;
   #remote: Remote | null = null;
-  /** The text that sessions are searched for. */
+  /** The current search text. */
   #search = "";
 
   /** `changed` is the callback after each change of the rows below the remote. */
@@ -51,7 +51,7 @@ export class RemoteRows {
     return this.#remote;
   }
 
-  /** The row of the remote, if one is set: a local file tells, and no connection is made. */
+  /** The row of the remote, if one is set; this reads a local file and opens no connection. */
   async top(): Promise<readonly RemoteNode[]> {
     const remote = await this.#chosen();
     if (remote?.place !== this.#remote?.place) {
@@ -70,13 +70,13 @@ export class RemoteRows {
     }
   }
 
-  /** The rows below the remote as far as they are known; the first time, they begin to be read. */
+  /** The rows below the remote as loaded so far; the first call starts loading. */
   below({ remote }: RemoteNode & { readonly kind: "remote" }): readonly RemoteNode[] {
     this.#listing.open();
     return nodesOf(this.#listing.state, remote, this.#search);
   }
 
-  /** List what a search finds from now on. */
+  /** Set the search text of the list. */
   search(text: string): void {
     if (text !== this.#search) {
       this.#search = text;

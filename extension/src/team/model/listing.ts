@@ -1,4 +1,4 @@
-/** The sessions in the remote as a list: read by pages, and only when a person asks for them. */
+/** The sessions in the remote as a list, loaded page by page and only when the user asks. */
 
 import { Newest } from "../../client/model/status.ts";
 import type { RemoteSession } from "../../client/protocol.ts";
@@ -9,7 +9,7 @@ export interface ListingPage {
   readonly nextCursor: string | null;
 }
 
-/** The list as far as it is known; `why` is the sentence of a failed read. */
+/** The list as loaded so far; `why` is the message of a failed request. */
 export interface Listing {
   readonly items: readonly RemoteSession[];
   readonly phase: "unread" | "reading" | "read" | "failed";
@@ -25,8 +25,8 @@ export function rowId({ owner, sessionId }: RemoteSession): string {
 const UNREAD: Listing = { items: [], phase: "unread", hasMore: false, why: "" };
 
 /**
- * Reads the list in the background: its state is available at once, so that nothing local waits for
- * the remote.  An older answer never replaces a newer one.
+ * Loads the list in the background: its state is available at once, so local rows never wait for
+ * the remote. An older answer never replaces a newer one.
  */
 export class RemoteListing {
   readonly #ask: (cursor: string | null) => Promise<ListingPage>;
@@ -35,10 +35,10 @@ export class RemoteListing {
   readonly #requests = new Newest();
   #state = UNREAD;
   #cursor: string | null = null;
-  /** The cursor of the read that failed, for another try. */
+  /** The cursor of the failed request, for a retry. */
   #failed: string | null = null;
 
-  /** `ask` reads the page after a cursor, `sentence` words its errors, `changed` is the callback. */
+  /** `ask` requests the page at a cursor, `sentence` words errors, `changed` is the callback. */
   constructor(
     ask: (cursor: string | null) => Promise<ListingPage>,
     sentence: (error: unknown) => string,
@@ -53,35 +53,35 @@ export class RemoteListing {
     return this.#state;
   }
 
-  /** Read the first page, unless that was done or begun. */
+  /** Load the first page, unless it was already requested. */
   open(): void {
     if (this.#state.phase === "unread") {
       void this.#read(null);
     }
   }
 
-  /** Read the first page again if the list was read before; its rows stay until the answer. */
+  /** Reload the first page if the list was loaded before; its rows stay until the answer. */
   refresh(): void {
     if (this.#state.phase !== "unread") {
       void this.#read(null);
     }
   }
 
-  /** Read the next page. */
+  /** Load the next page. */
   more(): void {
     if (this.#cursor !== null && this.#state.phase !== "reading") {
       void this.#read(this.#cursor);
     }
   }
 
-  /** Repeat the read that failed. */
+  /** Retry the failed request. */
   retry(): void {
     if (this.#state.phase === "failed") {
       void this.#read(this.#failed);
     }
   }
 
-  /** Drop everything, as for another remote. */
+  /** Drop everything, for example for another remote. */
   forget(): void {
     this.#requests.begin();
     this.#state = UNREAD;
@@ -95,7 +95,7 @@ export class RemoteListing {
     try {
       const page = await this.#ask(cursor);
       if (isNewest()) {
-        // The list may have moved between two pages.
+        // Sessions may have moved from one page to another between two requests.
         const known = new Set(cursor === null ? [] : before.map(rowId));
         const news = page.items.filter((each) => !known.has(rowId(each)));
         const items = cursor === null ? news : [...before, ...news];

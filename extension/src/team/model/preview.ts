@@ -1,4 +1,4 @@
-/** The page that previews a push: the data that leaves, and the data that never does. */
+/** The model of the push preview: the data that is sent, and the data that never is. */
 
 import type { LeavingText, Push, PushedSession, ShownSession } from "../../client/protocol.ts";
 import { counted, cut, dotted, plain } from "../../common/model/text.ts";
@@ -9,36 +9,36 @@ export interface PushView {
   readonly kind: "push";
   readonly sessionId: string;
   readonly name: string;
-  /** The remote in a few words, and its whole place. */
+  /** The remote in a few words, and its full address or path. */
   readonly remote: string;
   readonly place: string;
   readonly size: string;
-  /** The choices of who can read the session; a folder has one. */
+  /** The choices of who can read the session; a folder has only one. */
   readonly readers: readonly Reader[];
   readonly facts: readonly Fact[];
   readonly warning: string;
   readonly longest: readonly LongText[];
   readonly never: readonly string[];
-  /** The sentence of a session that is in the remote already; empty if something leaves. */
+  /** The message if the remote is already up to date; empty if there is something to send. */
   readonly unchanged: string;
-  /** The sentence of the finished push; empty before. */
+  /** The message after the push; empty before. */
   readonly done: string;
 }
 
-/** Who can read the session: a team, or null for its owner alone. */
+/** Who can read the session: a team, or only its owner (null). */
 export interface Reader {
   readonly team: string | null;
   readonly label: string;
   readonly about: string;
 }
 
-/** A kind of secret that was redacted, or of parts that were left out, with its count. */
+/** A kind of redacted secret or of omitted content, with its count. */
 export interface Fact {
   readonly name: string;
   readonly value: string;
 }
 
-/** One of the longest texts that leave. */
+/** One of the longest texts to be sent. */
 export interface LongText {
   readonly line: string;
   readonly chars: string;
@@ -58,7 +58,7 @@ const NEVER = [
   "A session with a private key, or in a folder that the setting neverPush names.",
 ];
 
-/** The view of a preview; null if the session was refused. */
+/** Make the view of a preview; null if the session was refused. */
 export function pushView(name: string, push: Push, remote: Remote, done = ""): PushView | null {
   const [session] = push.sessions;
   if (session === undefined) {
@@ -119,14 +119,14 @@ function longText({ line, chars, beginning }: LeavingText): LongText {
   };
 }
 
-/** The shown data of a push, so that exactly this is sent. */
+/** Return the previewed data of a push, so that exactly this is sent. */
 export function shownIn(push: Push): readonly ShownSession[] {
   return push.sessions
     .filter(({ state }) => state === "new")
     .map(({ sessionId, lines, digest }) => ({ sessionId, lines, digest }));
 }
 
-/** The sentence of a finished push. */
+/** Confirm a finished push. */
 export function pushedWords({ sessions: [session], team }: Push, remote: Remote): string {
   const place = placeName(remote);
   if (session?.state === "ahead") {

@@ -1,4 +1,4 @@
-/** Words about the remote and its sessions; everything in them is another person's text. */
+/** Texts about the remote and its sessions; everything in them was written by other people. */
 
 import type {
   PulledSession,
@@ -29,12 +29,12 @@ export interface Remote {
   readonly isServer: boolean;
 }
 
-/** The remote that is set on this machine; null if none is. */
+/** Return this machine's remote; null if none is set. */
 export function remoteOf({ place, owner, machine, isServer }: RemoteChoice): Remote | null {
   return place === null ? null : { place, owner: owner ?? "", machine: machine ?? "", isServer };
 }
 
-/** The place in a few words: a server and its database, or the name of a folder. */
+/** Shorten a place: a server and its database, or the name of a folder. */
 export function placeName({ place, isServer }: Pick<Remote, "place" | "isServer">): string {
   const address = isServer ? /^\w+:\/\/(?:[^@/]*@)?([^?#]*)/.exec(place)?.[1] : undefined;
   return plain(address ?? folderName(place)) || plain(place);
@@ -74,7 +74,7 @@ export function remoteTitle({ title, task }: Pick<RemoteSession, "title" | "task
   return plain(title ?? "") || plain(task ?? "") || "No message yet";
 }
 
-/** The other person, or the other machine of one's own. */
+/** Name the other person, or another machine of the same person. */
 function whoseWords({ owner, machine }: RemoteSession, remote: Remote): string {
   return plain(isOwn({ owner }, remote) ? machine : owner);
 }
@@ -109,7 +109,7 @@ function remoteFacts(session: RemoteSession, remote: Remote, now: number): strin
   return [cut(remoteTitle(session), 160), ...known.map(([name, value]) => `${name}: ${value}`)];
 }
 
-/** How much a history holds: `1,234 lines, 2.3 MB`. */
+/** Describe the size of a history: `1,234 lines, 2.3 MB`. */
 export function sizeWords({ lines, bytes }: { lines: number; bytes: number }): string {
   const count = counted(lines, "1 line", `${lines.toLocaleString("en-US")} lines`);
   return `${count}, ${byteWords(bytes)}`;
@@ -117,7 +117,7 @@ export function sizeWords({ lines, bytes }: { lines: number; bytes: number }): s
 
 const UNITS = ["kB", "MB", "GB", "TB"];
 
-/** A number of bytes as a person reads it, as the command line does. */
+/** Format a number of bytes, as the command line does. */
 export function byteWords(bytes: number): string {
   let [value, unit] = [bytes, "B"];
   for (const larger of UNITS) {
@@ -129,7 +129,7 @@ export function byteWords(bytes: number): string {
   return unit === "B" ? `${bytes} B` : `${value.toFixed(1)} ${unit}`;
 }
 
-/** The note on the page of a session in the remote, and the name of the person in it. */
+/** The note on a remote session's page, and the person's name in its conversation. */
 export function sharedOf(session: RemoteSession, remote: Remote, now: number): Shared {
   const isMine = isOwn(session, remote);
   const whose = isMine ? "Your session" : `Session of ${plain(session.owner)}`;
@@ -140,7 +140,7 @@ export function sharedOf(session: RemoteSession, remote: Remote, now: number): S
   return { note, speaker: isMine ? "You" : plain(session.owner) };
 }
 
-/** What arrives with a pull, before it. */
+/** Describe a pull before it starts. */
 export function pullWords(session: RemoteSession, remote: Remote, folder: string): string {
   const whose = isOwn(session, remote) ? "you" : plain(session.owner);
   const from = `It was pushed by ${whose} from ${plain(session.machine)}.`;
@@ -154,7 +154,7 @@ export function pullWords(session: RemoteSession, remote: Remote, folder: string
   ].join("\n");
 }
 
-/** What arrived with a pull. */
+/** Describe a finished pull. */
 export function pulledWords(pulled: PulledSession): string {
   const { lines, notes, markers, digest } = pulled;
   const arrived = listed(
@@ -174,7 +174,7 @@ const DIGESTS: Readonly<Record<string, string>> = {
 
 const ADDRESS = /^postgres(?:ql)?:\/\/([^/?#]*)@[^/?#@]+\/[^/?#]+/;
 
-/** The reason why a text cannot be the address of a server; null if it can. */
+/** Return why a text cannot be the address of a server; null if it can. */
 export function addressProblem(text: string): string | null {
   const login = ADDRESS.exec(text.trim())?.[1];
   if (login?.includes(":")) {
@@ -185,7 +185,7 @@ export function addressProblem(text: string): string | null {
     : null;
 }
 
-/** The things that are made in a place that is not a remote yet. */
+/** List what is created in a place that is not a remote yet. */
 export function makeWords(place: string): string {
   return place.includes("://")
     ? "This makes the schema codex_checkpoints and four roles in this database, and adds your login " +
@@ -193,7 +193,7 @@ export function makeWords(place: string): string {
     : "This makes one folder and one small file there. Nothing is pushed yet.";
 }
 
-/** The sentence after a remote was set. */
+/** Confirm that a remote was set. */
 export function setWords({ place, sessions }: RemoteStatus): string {
   const name = placeName({ place, isServer: place.includes("://") });
   const there = counted(sessions, "1 session", `${sessions.toLocaleString("en-US")} sessions`);
