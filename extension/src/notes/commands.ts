@@ -31,7 +31,7 @@ export function noteCommands(app: App): Commands {
   };
 }
 
-/** Make a command for the note of a row. */
+/** Make a command that acts on a row's note. */
 function onNote(app: App, act: (app: App, session: SessionSummary, note: Note) => Promise<void>) {
   return (row?: CheckpointNode) => {
     const note = row?.note;
@@ -39,7 +39,7 @@ function onNote(app: App, act: (app: App, session: SessionSummary, note: Note) =
   };
 }
 
-/** Ask for a text, whether it is a fact or a decision, then for its evidence. */
+/** Ask for a text, whether it is a fact or a decision, and its evidence. */
 async function add(app: App, session: SessionSummary): Promise<void> {
   const prompt = "Fact or decision to remember";
   const text = await askText("Add a Note", prompt, "");
@@ -131,7 +131,7 @@ async function replace(app: App, session: SessionSummary, note: Note): Promise<v
   }
 }
 
-/** Note a fact; without `about` ask for its evidence, without `id` derive one from the text. */
+/** Add a fact; without `about` ask for its evidence, without `id` derive one from the text. */
 async function addFact(
   app: App,
   session: SessionSummary,
@@ -184,7 +184,7 @@ async function anchorsOf({ server }: App, { sessionId }: SessionSummary) {
   return (await server.request("anchors", { sessionId, limit: OFFERED })).items;
 }
 
-/** Add a note, and show its row. */
+/** Add a note and select its row. */
 async function apply(
   { server, checkpoint }: App,
   { sessionId }: SessionSummary,

@@ -28,10 +28,10 @@ export function decisionPayload({ supersedes, evidence, ...said }: DecisionState
   return { kind: "decision", ...said, ...replaced, evidence: cited(evidence) };
 }
 
-/** How many characters an id has that is made of a text. */
+/** The maximum length of an id derived from a text. */
 const DERIVED = 32;
 
-/** An id made of the first words of a text; `note` if it has none. */
+/** Derive an id from the first words of a text; `note` if it has none. */
 export function derivedKey(text: string): string {
   const words =
     text
@@ -49,7 +49,7 @@ export function derivedKey(text: string): string {
   return key || "note";
 }
 
-/** A fact in what was typed: `auth.ttl = 900 seconds` names its id, any other text gives one. */
+/** Parse a typed fact: `auth.ttl = 900 seconds` gives its id, else one is derived. */
 export function factIn(text: string, notes: readonly Note[]) {
   const [, named = "", said = ""] = /^(\S+)\s+=\s+(.+)$/s.exec(text) ?? [];
   if (said !== "" && isKey(named)) {
@@ -64,16 +64,16 @@ export function factIn(text: string, notes: readonly Note[]) {
   return { key, value: text };
 }
 
-/** A decision in what was typed, with its reason behind “because”; null without one. */
+/** Parse a typed decision; its reason follows “because”, if there is one. */
 export function decisionIn(text: string) {
   const [, decision = "", rationale = ""] = /^(.+?),?\s+because\s+(.+)$/is.exec(text) ?? [];
   return decision === "" ? { decision: text, rationale: null } : { decision, rationale };
 }
 
 /**
- * The evidence for a text: first the newest that shares a word with it, else the newest message, and
- * then the newest of all. Of what reads alike only the first is there, and of a file and the calls
- * that touched nothing else the file.
+ * Order evidence by how well it fits a text: first the newest that shares a word with it, else the
+ * newest message, then the rest by age. Duplicate texts appear once, and a file replaces the calls
+ * that touched only that file.
  */
 export function fitting(text: string, anchors: readonly Anchor[]): readonly Anchor[] {
   const wordsOf = (some: string) => some.toLowerCase().match(/[\p{L}\p{N}_]{4,}/gu) ?? [];
@@ -90,7 +90,7 @@ export function fitting(text: string, anchors: readonly Anchor[]): readonly Anch
   return ordered.filter((_, at) => named.indexOf(named[at] ?? "") === at);
 }
 
-/** The files that a fact rests on: the one that is its evidence, and those that it names. */
+/** Return the files that a fact depends on: its evidence, and the files that it names. */
 export function dependenciesOf(
   text: string,
   evidence: Anchor,
@@ -105,10 +105,10 @@ export function dependenciesOf(
   return [...new Set([...own, ...files.filter(isNamed)])].slice(0, MOST_DEPENDENCIES);
 }
 
-/** As many files as the server takes. */
+/** The server's limit on dependencies. */
 const MOST_DEPENDENCIES = 16;
 
-/** The first free decision id of `d1`, `d2`, … */
+/** Return the first unused decision id of `d1`, `d2`, … */
 export function freeDecisionId(notes: readonly Note[]): string {
   const taken = new Set(notes.map(({ id }) => id));
   let number = 1;
@@ -118,7 +118,7 @@ export function freeDecisionId(notes: readonly Note[]): string {
   return `d${number}`;
 }
 
-/** Whether a text can be a key: letters and digits of any script, `. _ - / :`, in NFC. */
+/** Check whether a text can be a key: letters and digits of any script, `. _ - / :`, in NFC. */
 export function isKey(text: string): boolean {
   return (
     /^[\p{L}\p{N}._\-/:]+$/u.test(text) &&
@@ -127,7 +127,7 @@ export function isKey(text: string): boolean {
   );
 }
 
-/** The name of a file in a checkpoint: relative to the session's folder if it is in there. */
+/** Return a file's URI in a checkpoint: relative if the file is in the session's folder. */
 export function uriOfFile(folder: string | null, path: string): string {
   const isWindows = /^[A-Za-z]:[\\/]/.test(path);
   const slashed = (text: string) => (isWindows ? text.replaceAll("\\", "/") : text);
