@@ -1,4 +1,4 @@
-/** The search view: hits appear below their sessions as they are found, and stay. */
+/** The search view: hits appear below their sessions as they are found, and stay there. */
 
 import * as vscode from "vscode";
 import { ProgressType } from "vscode-languageclient/node";

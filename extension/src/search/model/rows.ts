@@ -1,4 +1,4 @@
-/** The rows of a search: sessions with their hits below, and the counts, marks and words of them. */
+/** The rows of a search: sessions and their hits, with counts, highlights and texts. */
 
 import type { SearchHit, SessionHits, SessionSummary } from "../../client/protocol.ts";
 import {
@@ -14,21 +14,21 @@ import {
 } from "../../common/model/text.ts";
 import { sessionRow } from "../../sessions/model/rows.ts";
 
-/** What is searched for: a text of one line, in hits of some kinds (none: all), in one session. */
+/** A search: a one-line text, the kinds of hits (none means all), and optionally one session. */
 export interface Query {
   readonly text: string;
   readonly kinds: readonly string[];
   readonly session: { readonly sessionId: string; readonly name: string } | null;
 }
 
-/** A kind of hits: its icon, the word for one, and the name of its filter. */
+/** A kind of hits: its icon, its singular name, and the name of its filter. */
 interface Kind {
   readonly icon: string;
   readonly one: string;
   readonly many: string;
 }
 
-/** The kinds of hits by the server's names, in the order in which people choose among them. */
+/** The kinds of hits by the server's names, in the order of the filter menu. */
 export const KINDS: Readonly<Record<string, Kind>> = {
   user: { icon: "account", one: "request", many: "Requests" },
   assistant: { icon: "comment", one: "answer", many: "Answers" },
@@ -38,26 +38,26 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   error: { icon: "error", one: "error", many: "Errors" },
 };
 
-/** The kind of a search for the turns that read or changed a file. */
+/** The kind that searches for turns that read or changed a file. */
 export const FILE = "file";
 
 const OTHER: Kind = { icon: "file", one: "", many: "Files" };
 
-/** A row: a session, a hit in it, or what asks for hits that a limit left out. */
+/** A row: a session, a hit, or a button for the hits above the limit. */
 export type SearchNode =
   | GroupNode
   | HitNode
   | { readonly kind: "moreHits"; readonly group: SessionHits }
   | { readonly kind: "moreSessions" };
 
-/** A session as the menus of sessions know it, with its hits. */
+/** A session with its hits; menus treat it as a session row. */
 export interface GroupNode {
   readonly kind: "session";
   readonly session: SessionSummary;
   readonly group: SessionHits;
 }
 
-/** A hit; the first one of its session is number 0. */
+/** A hit; `at` is its index within the session. */
 export interface HitNode {
   readonly kind: "hit";
   readonly sessionId: string;
@@ -73,9 +73,9 @@ export function hitRows(group: SessionHits): readonly SearchNode[] {
 }
 
 /**
- * The hit after the chosen row, or before it; the first one comes after the last.
- *
- * After a session comes its first hit, and without a chosen row the first or the last of all.
+ * Return the hit after or before the chosen row; the first follows the last.
+ * From a session row the next hit is the session's first; without a chosen row, the first or the
+ * last of all.
  */
 export function neighbour(
   hits: readonly HitNode[],
@@ -95,10 +95,10 @@ export function neighbour(
   return hits.at(at % hits.length) ?? null;
 }
 
-/** A place in a text: its first and its last unit, the last one excluded. */
+/** The start and the end (exclusive) of a match, in UTF-16 code units. */
 export type Span = [start: number, end: number];
 
-/** Where a text holds another: ASCII letters match without case, unless that one has a capital. */
+/** Find all matches; ASCII letters match in either case unless `wanted` has a capital letter. */
 export function spansOf(text: string, wanted: string): Span[] {
   const folded = /\p{Uppercase}/u.test(wanted) ? text : text.replace(/[A-Z]/g, lower);
   const spans: Span[] = [];
@@ -113,11 +113,11 @@ function lower(letter: string): string {
   return letter.toLowerCase();
 }
 
-/** At most so much of a line stands before its first match: a narrow view cuts the rest. */
+/** Maximum characters before the first match: a narrow view cuts the end of the line. */
 const BEFORE = 26;
-/** No view is wider. */
+/** No view shows more characters than this. */
 const MOST = 250;
-/** So much of a name leaves room for what stands beside it. */
+/** Maximum length of a name, to leave space for the text beside it. */
 const NAME = 60;
 
 /** A hit as a row, with the matches in its label. */
@@ -140,7 +140,7 @@ export function hitRow(hit: SearchHit, text: string, now: number) {
   return { row, highlights: spansOf(row.label, text) };
 }
 
-/** A session above its hits. */
+/** The row of a session above its hits. */
 export function groupRow({ session, count }: SessionHits, now: number): Appearance {
   const row = sessionRow(session, now);
   const hits = hitCount(count);
@@ -155,7 +155,7 @@ export function groupRow({ session, count }: SessionHits, now: number): Appearan
   };
 }
 
-/** The server keeps so many lines of a session, the newest. */
+/** The server returns at most this many hits per session, the newest. */
 const KEPT = 1_000;
 
 function counts(count: number): string {
@@ -166,16 +166,16 @@ function hitCount(count: number): string {
   return counted(count, "1 hit", `${counts(count)} hits`);
 }
 
-/** The row that asks for the hits of a session that a limit left out. */
+/** The label of the row that loads a session's hits above the limit. */
 export function moreHitsLabel({ count, hits }: SessionHits): string {
   const more = count - hits.length;
   return counted(more, "Show 1 more hit", `Show ${more} more hits`);
 }
 
-/** Whether a search goes on, was stopped, ended at its limit, or has found all. */
+/** Whether a search is running, was stopped, reached its limit, or is complete. */
 export type SearchState = "searching" | "stopped" | "limited" | "whole";
 
-/** A search in a line: what is searched for, and what it has found. */
+/** Summarize a search in one line: its text and filters, and its results. */
 export function searchText(
   query: Query,
   groups: readonly SessionHits[],
@@ -213,23 +213,23 @@ function doesCaseCount({ text, kinds }: Query): boolean {
   return /\p{Uppercase}/u.test(text) && !kinds.includes(FILE);
 }
 
-/** The names of filters in a text: `requests, answers`. */
+/** List the names of filters: `requests, answers`. */
 function filterNames(kinds: readonly string[]): string {
   return listed(...kinds.map((kind) => KINDS[kind]?.many.toLowerCase() ?? ""));
 }
 
-/** So many searches are remembered. */
+/** The number of searches to remember. */
 const REMEMBERED = 30;
 
-/** The searches with one more, the newest first and each once. */
+/** Put a search in front of the recent ones, without duplicates. */
 export function remembered(searches: readonly string[], text: string): string[] {
   return [text, ...searches.filter((each) => each !== text)].slice(0, REMEMBERED);
 }
 
-/** One letter stands nearly everywhere. */
+/** A single letter matches nearly everywhere. */
 const LEAST = 2;
 
-/** Whether a text can be searched for. */
+/** Check whether a text is long enough to search for. */
 export function isEnough(text: string): boolean {
   return text.trim().length >= LEAST;
 }
