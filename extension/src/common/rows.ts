@@ -32,7 +32,7 @@ export abstract class Tree<Row extends object>
   readonly #folded = new Set<string>();
   /** Rows that were loaded for a redraw, by the id of their parent. */
   #loaded = new Map<string, readonly Row[]>();
-  /** The state at the last change event. */
+  /** The rows at the last change event. */
   #told = "";
   #isStale = false;
   #drawnAt = Number.NEGATIVE_INFINITY;

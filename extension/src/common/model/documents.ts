@@ -1,4 +1,4 @@
-/** Texts of documents: the history a model sees, and the doctor's report. */
+/** Texts of documents: the history that the model sees, and the doctor's report. */
 
 import { randomUUID } from "node:crypto";
 import { counted, plain, shownText } from "./text.ts";
@@ -8,7 +8,7 @@ type HistoryItem = Readonly<Partial<Record<Field, unknown>>>;
 
 const MOST = 20_000;
 
-/** The items of a history, each below a line with its type. */
+/** Format a history: each item below a line with its type. */
 export function historyText(items: readonly HistoryItem[]): string {
   if (items.length === 0) {
     return "(nothing)\n";
@@ -40,20 +40,20 @@ function contentOf(item: HistoryItem): string {
   }
 }
 
-/** The text of an output; older outputs are JSON that contains it. */
+/** Return the text of an output; older outputs are JSON around it. */
 export function unpacked(text: string): string {
   if (text.startsWith('{"output":')) {
     try {
       const { output } = JSON.parse(text);
       return typeof output === "string" ? output : text;
     } catch {
-      // Not JSON.
+      // It is not JSON.
     }
   }
   return text;
 }
 
-/** The texts of a content; other parts by their type. */
+/** Return the texts of a content; other parts appear as their type. */
 function partsOf(content: unknown): string {
   if (typeof content === "string") {
     return content;
@@ -75,11 +75,11 @@ function shownLine(text: string): string {
   return plain(text).slice(0, 120);
 }
 
-/** The texts of this window. A reload loses them, but keeps the tabs with their names. */
+/** The texts of this window; a reload loses them, although their tabs and names stay. */
 export class KeptTexts {
   readonly #texts = new Map<string, string>();
 
-  /** Keep a text under a new name, which no older tab has. */
+  /** Store a text under a new, unique name. */
   keep(text: string): string {
     const name = randomUUID();
     this.#texts.set(name, text);
@@ -91,7 +91,7 @@ export class KeptTexts {
   }
 }
 
-/** A file of a session in a diff whose left side is before a turn, or at the end of another one. */
+/** A file in a diff; the left side is the state before a turn, or at the end of an earlier one. */
 export interface ShownFile {
   readonly sessionId: string;
   readonly uri: string;
@@ -103,7 +103,7 @@ export function shownFileText({ sessionId, uri, turnId, afterTurnId }: ShownFile
   return JSON.stringify([sessionId, uri, turnId, afterTurnId]);
 }
 
-/** Read the fragment of an address; null if it names no file. */
+/** Parse the fragment of a URI; null if it names no file. */
 export function readShownFile(text: string): ShownFile | null {
   try {
     const [sessionId, uri, turnId, afterTurnId] = JSON.parse(text) as unknown[];
@@ -119,7 +119,7 @@ export function readShownFile(text: string): ShownFile | null {
   }
 }
 
-/** The absolute path of a file; null if it must not be opened. */
+/** Return a file's absolute path; null if it must not be opened. */
 export function artifactPath(cwd: string | null, uri: string): string | null {
   const isWindows = /^[A-Za-z]:[\\/]|^\\\\/.test(cwd ?? uri);
   const isAbsolute = isWindows ? /^[A-Za-z]:[\\/]/.test(uri) : uri.startsWith("/");

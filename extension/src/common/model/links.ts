@@ -1,21 +1,21 @@
-/** The links of a session's text: a page on the web, or a place in a file. Any other is text. */
+/** The links in a session's text: web pages, and places in files. Anything else stays text. */
 
 import { plain } from "./text.ts";
 
 export type Target =
   | { readonly kind: "web"; readonly address: string }
-  /** A path as it was written, absolute or below the folder of the session; lines count from 1. */
+  /** A path as written, absolute or relative to the session's folder; lines count from 1. */
   | { readonly kind: "file"; readonly path: string; readonly line: number | null };
 
-/** `a.ts:12`, `a.ts:12:5`, `a.ts#L12`, `a.ts#L12-L20`: the place behind a path. */
+/** The place after a path: `a.ts:12`, `a.ts:12:5`, `a.ts#L12`, `a.ts#L12-L20`. */
 const PLACE = /(?::(\d{1,7})(?::\d+)?|#L(\d{1,7})(?:C\d+)?(?:-L?\d+(?:C\d+)?)?)$/;
 
-/** A scheme has two letters or more: one letter is a drive. */
+/** At least two letters: a single letter is a Windows drive. */
 const SCHEME = /^[a-z][a-z0-9+.-]+:/i;
 
 const LONGEST = 2_000;
 
-/** Read the address of a link; null if nothing may be opened there. */
+/** Parse the address of a link; null if it must not be opened. */
 export function readTarget(address: string): Target | null {
   if (address === "" || address.length > LONGEST || address.startsWith("#")) {
     return null;
@@ -31,7 +31,7 @@ export function readTarget(address: string): Target | null {
   return path === "" || isOther ? null : { kind: "file", path, line: line || null };
 }
 
-/** Without `%20` and the like, where that is what the percent signs mean. */
+/** Decode `%20` and the like; unchanged if the percent signs are literal. */
 function decoded(path: string): string {
   try {
     return decodeURIComponent(path);

@@ -1,4 +1,4 @@
-/** The messages between pages and the editor. */
+/** The messages between pages and the extension. */
 
 import { REMEDIES, type Remedy } from "../../client/model/refusals.ts";
 import type { PageLink } from "../../client/protocol.ts";
@@ -18,8 +18,8 @@ import type { PushView } from "../../team/model/preview.ts";
 import { readTarget, type SectionsView } from "./sections.ts";
 
 /**
- * An error with the buttons that mend it; `again` means that the page shows nothing current, and
- * `gone` that its session is not there any more, so that no other button of the page does anything.
+ * An error with its remedy buttons. `again` means that the page shows nothing current; `gone` means
+ * that its session no longer exists, so all other buttons are disabled.
  */
 export interface Trouble {
   readonly kind: "trouble";
@@ -42,7 +42,7 @@ export type ToPage =
   | PlanThen
   | Trouble;
 
-/** What a page says with a word: `ready` when it takes messages. */
+/** The messages of one word; `ready` means that the page accepts messages. */
 const WORDS = [
   "ready",
   "again",
@@ -81,7 +81,7 @@ export type FromPage =
   | { readonly kind: "planThen"; readonly turnId: string }
   | { readonly kind: "remedy"; readonly remedy: Remedy };
 
-/** The ids that a page kept over a reload; null if one is missing. */
+/** Read the ids that a page kept across a reload; null if one is missing. */
 export function readState<K extends string>(
   value: unknown,
   names: readonly K[],
@@ -92,7 +92,7 @@ export function readState<K extends string>(
     : null;
 }
 
-/** Read a message of a page; null if it is not valid. */
+/** Parse a page's message; null if it is invalid. */
 export function fromPage(value: unknown): FromPage | null {
   const given = Object(value) as Record<string, unknown>;
   const { kind, options, budget, ref, uri, sessionId, turnId, offset, remedy } = given;

@@ -1,9 +1,9 @@
-/** Pages that the server describes: their ids, their commands, and what a person can press. */
+/** Pages described by the server: their ids, their commands, and the targets that can be opened. */
 
 import type { PageLink, ShownPage } from "../../client/protocol.ts";
 import { cut, dotted, plain } from "./text.ts";
 
-/** What a page is about, as in `PageParams`; empty for none. */
+/** The subject of a page, as in `PageParams`; empty if unused. */
 export interface PageIds {
   readonly kind: string;
   readonly sessionId: string;
@@ -11,7 +11,7 @@ export interface PageIds {
   readonly name: string;
 }
 
-/** The names of the ids, which a page keeps over a reload. */
+/** The names of the ids, which a page keeps across reloads. */
 export const PAGE_IDS = ["kind", "sessionId", "turnId", "name"] as const;
 
 /** The message that fills a page. */
@@ -21,7 +21,7 @@ export interface SectionsView {
   readonly page: ShownPage;
 }
 
-/** The commands that a page may name: their labels, and our commands. */
+/** The commands that a page may name, with their labels. */
 export const COMMANDS: Readonly<Record<string, { label: string; command: string }>> = {
   archive: { label: "Archive Session", command: "archiveSession" },
   compact: { label: "Compact Session…", command: "compactSession" },
@@ -38,10 +38,10 @@ export const COMMANDS: Readonly<Record<string, { label: string; command: string 
   watch: { label: "Restart Server", command: "restart" },
 };
 
-/** The settings that a page may name, without our prefix. */
+/** The settings that a page may name, without the extension's prefix. */
 export const SETTINGS: readonly string[] = ["codexHome", "stateDir"];
 
-/** The label of a link whose text is of the command line. */
+/** Return the editor's label of a link whose text is for the command line, else null. */
 export function labelOf({ kind, name }: PageLink): string | null {
   if (kind === "command") {
     return COMMANDS[name]?.label ?? null;
@@ -51,7 +51,7 @@ export function labelOf({ kind, name }: PageLink): string | null {
 
 const KINDS = ["session", "record", "turn", "file", "command", "setting"];
 
-/** Read the target that a page sends; null unless it is one that we open. */
+/** Parse the target sent by a page; null unless the extension may open it. */
 export function readTarget(value: unknown): PageLink | null {
   const { kind, name, sessionId } = Object(value) as Record<string, unknown>;
   const isLink =
@@ -66,14 +66,14 @@ export function readTarget(value: unknown): PageLink | null {
   return isNamed && labelOf(link) === null ? null : link;
 }
 
-/** The name of the tab: that of the page, and of its session. */
+/** The tab's title: the page's title, and its session's. */
 export function tabTitle({ title, about }: ShownPage): string {
   const parts = about.flatMap(({ parts }) => parts);
   const session = parts.find(({ link }) => link?.kind === "session")?.text ?? "";
   return dotted(plain(title), cut(plain(session), 40));
 }
 
-/** The questions above pages, which a person answers before anything is written. */
+/** The buttons of pages that ask for confirmation before anything is written. */
 export const QUESTIONS: Readonly<Record<string, string>> = {
   connect: "Connect",
   disconnect: "Disconnect",
