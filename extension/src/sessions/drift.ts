@@ -1,4 +1,4 @@
-/** Warns that Codex edits files outside plan and recent work, if a setting asks for it. */
+/** Warns if Codex edits files outside its plan and recent work; a setting turns this on. */
 
 import * as vscode from "vscode";
 import type { Server } from "../client/client.ts";

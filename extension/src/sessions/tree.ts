@@ -75,7 +75,7 @@ export class SessionTree extends Tree<SessionNode> {
     this.refresh();
   }
 
-  /** Whether the server is still reading the sessions; it soon knows the newest. */
+  /** Whether the server is still reading the sessions; it learns the newest first. */
   get #isEarly(): boolean {
     return this.server.state.kind === "indexing";
   }
@@ -283,7 +283,7 @@ export class SessionTree extends Tree<SessionNode> {
     return { sessions: page.items, more: page.nextCursor !== null };
   }
 
-  /** Source, markers, branches, subagents and windows of a session. */
+  /** The source, markers, branches, subagents and windows of a session. */
   async #belowSession(shown: SessionRow): Promise<SessionNode[]> {
     const row = await this.#readWhole(shown);
     const [markers, { source, branches }, windows] = await Promise.all([

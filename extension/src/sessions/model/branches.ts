@@ -1,4 +1,4 @@
-/** Rows and words about sources and branches. */
+/** Rows and texts about a session's source and branches. */
 
 import type { Branch, LineageLink } from "../../client/protocol.ts";
 import {
@@ -13,7 +13,7 @@ import {
 
 export type End = "source" | "branch";
 
-/** A row that leads to the source or to a branch. */
+/** The row of a source or a branch. */
 export function branchRow(branch: Branch, end: End, now: number): Appearance {
   const title = titleOf(branch.title, branch.sessionId);
   const label = end === "source" ? `Source: ${title}` : `Branch: ${title}`;
@@ -53,7 +53,7 @@ const MADE: Readonly<Record<string, string>> = {
   subagent: "subagent",
 };
 
-/** Behind which turn of its parent a session begins. */
+/** Name the turn after which a session leaves its parent. */
 export function turnWords({ afterTurn }: LineageLink): string {
   if (afterTurn === null) {
     return "";
@@ -61,7 +61,7 @@ export function turnWords({ afterTurn }: LineageLink): string {
   return afterTurn === 0 ? " before turn 1" : ` after turn ${afterTurn}`;
 }
 
-/** How a session stands, in words; `isRemote`: one that is not here is in the remote. */
+/** Describe the state of a session; with `isRemote`, a missing one is in the remote. */
 export function standingOf(
   session: {
     readonly available: boolean;
@@ -77,7 +77,7 @@ export function standingOf(
   return dotted(session.archived ? "archived" : "", undone);
 }
 
-/** The title of a session, else the beginning of its id. */
+/** Return a session's title, else the beginning of its id. */
 export function titleOf(title: string | null, id: string): string {
   return cut(plain(title ?? ""), 160) || short(id);
 }

@@ -1,4 +1,4 @@
-/** The rows of sessions, filters, and the choice of the session to follow. */
+/** The rows of sessions, their filters and grouping, and the choice of the session to follow. */
 
 import type { SessionSummary, SessionsParams } from "../../client/protocol.ts";
 import {
@@ -18,10 +18,10 @@ import {
 } from "../../common/model/text.ts";
 import { madeWords } from "./branches.ts";
 
-/** No row is wider than this; the editor cuts what does not fit into a narrower one. */
+/** Maximum label length; the editor cuts it to the width of the view. */
 const LABEL = 160;
 
-/** The row of a session; below another with the same title it shows its last message instead. */
+/** The row of a session; below one with the same title it shows its last message instead. */
 export function sessionRow(session: SessionSummary, now: number, isAlike = false): Appearance {
   const about = subject(session);
   const since = age(session.updatedAt, now);
@@ -36,7 +36,7 @@ export function sessionRow(session: SessionSummary, now: number, isAlike = false
   };
 }
 
-/** How a session stands, in words. */
+/** Describe the state of a session. */
 function statesOf(session: SessionSummary): string[] {
   const suspect = session.suspectFacts ?? 0;
   return [
@@ -53,7 +53,7 @@ function statesOf(session: SessionSummary): string[] {
 
 const BY_PEOPLE: readonly (string | null)[] = [null, "cli", "vscode"];
 
-/** Who began a session, unless it is a person at a terminal or in an editor. */
+/** Name what started a session, unless it is a person in a terminal or an editor. */
 function sourceWord({ source, parentSession }: SessionSummary): string {
   if (BY_PEOPLE.includes(source)) {
     return parentSession === null ? "" : "subagent";
@@ -61,7 +61,7 @@ function sourceWord({ source, parentSession }: SessionSummary): string {
   return source === "unknown" ? "unknown source" : plain(source ?? "");
 }
 
-/** Whether a person types in it: lists show such sessions first, and fold the others away. */
+/** Check whether a person uses the session; lists show these first, and fold the others. */
 export function isPersonal(session: SessionSummary): boolean {
   return !session.background && session.parentSession === null;
 }
@@ -87,19 +87,19 @@ function sessionIcon(session: SessionSummary): Pick<Appearance, "icon" | "colour
   return { icon: isBranch(session) ? copy : own, colour: null };
 }
 
-/** How full the context is, in eighths, as an icon; a bubble where that is not known. */
+/** The context in use as an icon, in eighths; a bubble if unknown. */
 function meterIcon(session: SessionSummary): string {
   const share = percent(session);
   const eighths = Math.min(8, Math.round((share ?? 0) / 12.5));
   return share === null ? "comment" : `meter-${eighths}${session.nearlyFull ? "-alert" : ""}`;
 }
 
-/** Whether it was made from another session; a subagent is part of its parent. */
+/** Check whether it was made from another session; a subagent is part of its parent. */
 export function isBranch(session: SessionSummary): boolean {
   return session.forkedFrom !== null && session.parentSession === null;
 }
 
-/** Whether there is something below it; of one that was not read yet, unfolding it tells. */
+/** Check whether a session has child rows; an unread session may turn out to have none. */
 export function hasBelow(session: SessionSummary): boolean {
   const { markers, branches, compactions } = session;
   return markers > 0 || branches > 0 || compactions !== 0 || isBranch(session);
@@ -153,7 +153,7 @@ export function contextWords(session: SessionSummary): string {
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** Sessions by day, the newest day first: Today, Yesterday, This Week, Older. */
+/** Group sessions by day, newest first: Today, Yesterday, This Week, Older. */
 export function byDay(sessions: readonly SessionSummary[], now: number) {
   const midnight = new Date(now).setHours(0, 0, 0, 0);
   return grouped(sessions, ({ updatedAt }) => {
@@ -162,9 +162,9 @@ export function byDay(sessions: readonly SessionSummary[], now: number) {
   });
 }
 
-/** Sessions by folder, that of the newest first. */
+/** Group sessions by folder; the folder of the newest session comes first. */
 export function byFolder(sessions: readonly SessionSummary[]) {
-  // Windows writes the same folder with `\\?\` in front, too.
+  // Windows also writes the same folder with a `\\?\` prefix.
   return grouped(sessions, ({ cwd }) => plain((cwd ?? "").replace(/^\\\\\?\\(?=[A-Za-z]:)/, "")));
 }
 
@@ -177,7 +177,9 @@ function grouped(sessions: readonly SessionSummary[], nameOf: (each: SessionSumm
   return groups;
 }
 
-/** Sessions that a list shows, and those that it folds away: without a message, of no person. */
+/**
+ * Split sessions into those to list and two folded groups: without a message, and background ones.
+ */
 export function partsOf(sessions: readonly SessionSummary[]) {
   const background = sessions.filter((each) => each.background);
   const ofPeople = sessions.filter((each) => !each.background);
@@ -187,15 +189,15 @@ export function partsOf(sessions: readonly SessionSummary[]) {
     : { people: ofPeople, wordless: [], background };
 }
 
-/** Whether Codex was started and nobody said anything. */
+/** Check whether Codex was started but got no message. */
 function isWordless({ title, task, live }: SessionSummary): boolean {
   return !live && plain(title ?? "") === "" && plain(task ?? "") === "";
 }
 
-/** From this number on sessions with the same first request are folded: a program made them. */
+/** This many sessions with the same first request were made by a program, and are folded. */
 const ALIKE = 3;
 
-/** The sessions to show, and behind each the older ones with the same first request. */
+/** Return the sessions to show, and the older ones folded below each for the same first request. */
 export function folded(sessions: readonly SessionSummary[]) {
   const isPlain = (each: SessionSummary) => !each.named && !each.live && !isBranch(each);
   const alike = grouped(sessions.filter(isPlain), (each) => `${each.cwd}\n${subject(each)}`);
@@ -210,8 +212,8 @@ export function folded(sessions: readonly SessionSummary[]) {
 }
 
 /**
- * Put subagents under their parents, and what was compacted under the session it goes on in;
- * without that one they are at the top.
+ * Put subagents below their parents, and compacted sessions below their continuations; without such
+ * a parent they are roots.
  */
 export function family(sessions: readonly SessionSummary[]) {
   const byId = new Map(sessions.map((session) => [session.sessionId, session]));
@@ -230,7 +232,7 @@ export function family(sessions: readonly SessionSummary[]) {
   return { roots, children };
 }
 
-/** Without this check a circle of parents would vanish from the tree. */
+/** Check for a cycle of parents, which would vanish from the tree. */
 function isOwnAncestor(
   session: SessionSummary,
   byId: ReadonlyMap<string, SessionSummary>,
@@ -252,22 +254,22 @@ function above({ parentSession, continuedBy }: SessionSummary): string | null {
   return parentSession ?? continuedBy;
 }
 
-/** The newest running session of a person. */
+/** Return the newest running session of a person. */
 export function runningOf(sessions: readonly SessionSummary[]): SessionSummary | null {
   return sessions.find((each) => each.live && isPersonal(each)) ?? null;
 }
 
-/** The session to follow: the running one, else the newest. */
+/** Return the session to follow: the running one, else the newest. */
 export function followedOf(sessions: readonly SessionSummary[]): SessionSummary | null {
   return runningOf(sessions) ?? sessions.find(isPersonal) ?? sessions[0] ?? null;
 }
 
-/** Whether a session's id can be part of a command line. */
+/** Check whether a session's id is safe in a command line. */
 export function isPlainId(sessionId: string): boolean {
   return /^[A-Za-z0-9][\w-]*$/.test(sessionId);
 }
 
-/** Whether a session is named by the path of its file: one outside the Codex home. */
+/** Check whether a session is named by its file's path, since it is outside the Codex home. */
 export function isPath(sessionId: string): boolean {
   return /[\\/]/.test(sessionId);
 }
