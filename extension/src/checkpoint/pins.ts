@@ -62,7 +62,7 @@ export function pinCommands(app: App): Commands {
   };
 }
 
-/** A pin as a request names it. */
+/** Return the fields that identify a pin in a request. */
 function named(pin: Pin) {
   const { message, note, text } = pin;
   return { path: pathOf(pin), message, note, text };

@@ -47,7 +47,7 @@ export class CheckpointTree extends Tree<CheckpointNode> {
     return this.#roots.find(({ children }) => children.includes(node));
   }
 
-  /** Draw again, and select the row with this id. */
+  /** Redraw, and select the row with this id. */
   show(id: string): void {
     this.#wanted = id;
     void this.redraw();

@@ -21,7 +21,7 @@ import {
 } from "../../common/model/text.ts";
 import { derivedKey } from "../../notes/model/payloads.ts";
 
-/** The parts of `checkpoint_v1.json` that are shown. */
+/** The displayed parts of `checkpoint_v1.json`. */
 export interface Checkpoint {
   readonly task: { readonly text: string } | null;
   readonly plan: {
@@ -39,7 +39,7 @@ interface Artifact {
   readonly lastObservedSeq?: number;
 }
 
-/** What the server says of a checkpoint beside it. */
+/** Facts about a checkpoint that are not in its text. */
 export type Told = Pick<CheckpointText, "planOrigin" | "recent">;
 
 export function checkpointNodes(
@@ -82,7 +82,7 @@ function planNode(checkpoint: Checkpoint, origin: string): CheckpointNode {
   return section("plan", "Plan", dotted(count, origin), "checklist", children);
 }
 
-/** Files, commands and outputs of tools, each in a list of its own. */
+/** Separate lists of files, commands and tool outputs. */
 function artifactNodes(
   { artifacts }: Checkpoint,
   recent: readonly RecentArtifact[],
@@ -116,7 +116,7 @@ function artifactNode(
     const name = folderName(text);
     const row = {
       label: name,
-      // A narrow row keeps the name and the state; the end of a path says more than its beginning.
+      // A narrow row needs the name and the state; the end of a path matters more than its start.
       description: dotted(words, text.slice(0, -name.length).replace(/[\\/]$/, "")),
       tooltip: [text, words, weakness(artifact?.hash)].filter((line) => line !== "").join("\n"),
       spoken: listed(`file ${text}`, pinned ? "pinned" : "", words),
@@ -135,7 +135,7 @@ function artifactNode(
     const spoken = listed(`command ${text}`, words);
     return node(id, { label: text, description: words, spoken, icon, colour }, { action });
   }
-  // `<tool>/<call id>`: the id says nothing to a person.
+  // `<tool>/<call id>`: the id is meaningless to people.
   const label = text.slice(0, Math.max(0, text.lastIndexOf("/"))) || text;
   const action: Action =
     seq === undefined ? { kind: "copy", text } : { kind: "record", ref: `#${seq}` };
@@ -161,7 +161,7 @@ function artifactIcon(
   }
 }
 
-/** What a person must know of a hash: that there is none, or that it says little. */
+/** Explain why a file's content cannot be verified; empty if its hash covers it. */
 function weakness(hash: string | undefined): string {
   if (hash === undefined) {
     return "Content not known";
@@ -175,7 +175,7 @@ export type Action =
   /** Shows a command with its exit code and output. */
   | { readonly kind: "run"; readonly text: string; readonly seq: number }
   | { readonly kind: "record"; readonly ref: string }
-  /** Compares a file with its content at this hash; `words` say when that was. */
+  /** Compares a file with its content at this hash; `words` describes that state. */
   | {
       readonly kind: "compare";
       readonly uri: string;
@@ -184,7 +184,7 @@ export type Action =
     };
 
 export interface CheckpointNode {
-  /** The same for the same row of a later checkpoint: the editor keeps rows open by their id. */
+  /** Stable across checkpoints: the editor keeps rows unfolded by their id. */
   readonly id: string;
   readonly row: Appearance;
   readonly children: readonly CheckpointNode[];
@@ -203,7 +203,7 @@ export function node(
   return { id, row: rowOf(some), children: [], unfolded: false, ...none, ...more };
 }
 
-/** Make a row that shows its children. */
+/** Make a row that is unfolded at first. */
 export function section(
   id: string,
   label: string,
@@ -211,7 +211,7 @@ export function section(
   icon: string,
   children: readonly CheckpointNode[],
 ): CheckpointNode {
-  // The editor keeps an empty row folded, so the first children need another id.
+  // The editor keeps an empty row folded, so a row with children needs another id.
   const name = children.length === 0 ? `${id}/empty` : id;
   return node(name, { label, description, icon }, { children, unfolded: true });
 }
@@ -269,7 +269,7 @@ function linesOf({ start, end }: Pin): string {
   return end === null || end === start ? `line ${start}` : `lines ${start} to ${end}`;
 }
 
-/** The row that tells whether Codex received this checkpoint. */
+/** The row that shows whether Codex received this checkpoint. */
 export function receivedNode(receipt: Receipt, now: number): CheckpointNode {
   const label = receipt.isCurrent
     ? "Codex received this checkpoint"
@@ -297,7 +297,7 @@ export function occasion({ door, source }: Receipt): string {
   return occasions[source ?? ""] ?? "";
 }
 
-/** Codex records notes once it is connected; a person adds them with the + in the view’s title. */
+/** Once connected, Codex records notes; the user adds them with + in the view’s title. */
 const NONE_YET = "none yet: add one with +";
 
 /** The facts of a session, suspect ones first. */
@@ -350,7 +350,7 @@ function factNode(fact: Note): CheckpointNode {
   return node(id, row, { note: fact, children, action: first });
 }
 
-/** A fact as a row shows it; an id that was made of the text says nothing new. */
+/** A fact's text; an id derived from the text is left out. */
 function factWords({ id, value }: Note): string {
   const text = plain(value ?? "");
   return id.startsWith(derivedKey(text)) ? text : plain(`${id} = ${text}`);
@@ -414,7 +414,7 @@ function dependencyNode(id: string, each: NoteDependency): CheckpointNode {
   return node(rowId, row, { action });
 }
 
-/** Whether this says that a fact came from a pack, and nobody accepted it here. */
+/** Check for the marker of a fact that came from a pack and was not accepted here. */
 function isImported({ uri, hash }: NoteDependency): boolean {
   return uri === "imported" && hash === "unknown:";
 }
