@@ -1,4 +1,4 @@
-/** Interpreters and programs in words. */
+/** Texts about interpreters and programs. */
 
 import { dotted, plain } from "../../common/model/text.ts";
 import type { Attempt } from "../install.ts";
@@ -9,7 +9,7 @@ export interface PythonChoice {
   readonly description: string;
 }
 
-/** The interpreters that can run the server, each once. */
+/** The interpreters that can run the server, without duplicates. */
 export function pythonChoices(attempts: readonly Attempt[]): readonly PythonChoice[] {
   const choices = new Map<string, PythonChoice>();
   for (const { candidate, version, executable, reason } of attempts) {
@@ -22,7 +22,7 @@ export function pythonChoices(attempts: readonly Attempt[]): readonly PythonChoi
   return [...choices.values()];
 }
 
-/** How to get a Python on a system, with the command that does it. */
+/** How to install Python on a platform, with the command for it. */
 export function howToInstallPython(platform: NodeJS.Platform) {
   switch (platform) {
     case "win32":
@@ -43,7 +43,7 @@ export function howToInstallPython(platform: NodeJS.Platform) {
   }
 }
 
-/** Why Codex cannot be started: which program or setting was looked at; `remote` names another machine. */
+/** Explain why Codex cannot be started; `remote` names another machine. */
 export function codexMissing(chosen: string, remote: string | undefined): string {
   const where = remote === undefined ? "" : ` on ${plain(remote)}`;
   if (chosen !== "") {

@@ -1,9 +1,9 @@
-/** The server's refusals: the buttons that mend them. The sentences are the server's. */
+/** The remedy buttons for the server's refusals; the server words the sentences. */
 
 import { plain } from "../../common/model/text.ts";
 import type { RefusalCode } from "../protocol.ts";
 
-/** Buttons by name: a command, on the session that was refused, or what the caller does again. */
+/** Remedy buttons by name. Each runs a command on the refused session, or else its caller acts. */
 export const REMEDIES = {
   again: { label: "Try Again", command: null },
   force: { label: "Go On Anyway", command: null },
@@ -30,7 +30,7 @@ export interface RefusalWords {
   readonly remedies: readonly Remedy[];
 }
 
-/** The buttons of each code that a person can meet in the editor. */
+/** The buttons for each code that can occur in the editor. */
 export const REFUSALS: Readonly<Partial<Record<RefusalCode, readonly Remedy[]>>> = {
   unknown_session: ["refresh"],
   unknown_turn: ["refresh"],
@@ -56,7 +56,7 @@ export const REFUSALS: Readonly<Partial<Record<RefusalCode, readonly Remedy[]>>>
   remote_damaged: ["again"],
 };
 
-/** The buttons by the reason of a `conflict`, of `blocked_by_hook` or of `unreadable_source`. */
+/** The buttons for each reason of `conflict`, `blocked_by_hook` or `unreadable_source`. */
 export const REASONS: Readonly<Record<string, readonly Remedy[]>> = {
   archived: ["unarchive"],
   refused: ["compactNew"],
@@ -77,10 +77,10 @@ export const REASONS: Readonly<Record<string, readonly Remedy[]>> = {
   settings: ["doctor"],
 };
 
-/** The buttons of a page that can do the refused thing all the same. */
+/** The buttons that force a refused action, on pages that support it. */
 const FORCING: readonly Remedy[] = ["force", "redacted"];
 
-/** The server's sentence with the buttons for it; those that force it only for who can do it. */
+/** Return the server's sentence and its buttons; forcing ones only if the caller supports them. */
 export function refusalWords(
   code: string,
   message: string,
@@ -106,7 +106,7 @@ function remediesOf(code: string, facts: Readonly<Record<string, unknown>>): rea
   if (code === "unreadable_source" && typeof file === "string") {
     return [];
   }
-  // A session with too many secrets is pushed only redacted, one with a private key never.
+  // A session with too many secrets can only be pushed redacted; one with a private key never.
   if (code === "secret_text" && kinds !== undefined) {
     return "private_key" in Object(kinds) ? [] : ["redacted"];
   }
@@ -122,18 +122,18 @@ function remediesOf(code: string, facts: Readonly<Record<string, unknown>>): rea
   return REFUSALS[code as RefusalCode] ?? [];
 }
 
-/** A failure of the server that is no refusal: only the log can say more. */
+/** The words for an unexpected failure of the server: only the log has details. */
 export const FAILED: RefusalWords = {
   sentence: "That did not work. The log says more.",
   remedies: ["log"],
 };
 
-/** The server's advice, unless it is about the command line. */
+/** Return the server's advice, unless it is about the command line. */
 function adviceIn({ hint }: Readonly<Record<string, unknown>>): string {
   return typeof hint === "string" && !/`|--\w/.test(hint) ? plain(hint) : "";
 }
 
-/** The titles of our commands, by the verb of the command line. */
+/** The titles of the extension's commands, by the verb of the command line. */
 const TITLES: Readonly<Record<string, string>> = {
   archive: "Archive Session",
   compact: "Compact Session…",
@@ -147,7 +147,9 @@ const TITLES: Readonly<Record<string, string>> = {
   watch: "Restart Server",
 };
 
-/** Advice of the server in the editor's words: commands by their titles, options as settings. */
+/**
+ * Translate the server's advice for the editor: command titles for commands, settings for options.
+ */
 export function inEditor(advice: string): string {
   return advice
     .replace(/, or `connect --remove`/g, ", or “Disconnect Codex…”")

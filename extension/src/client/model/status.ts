@@ -11,7 +11,7 @@ export type ServerState =
   | { readonly kind: "noPython"; readonly reason: string }
   | { readonly kind: "failed"; readonly reason: string };
 
-/** Why the server is down; null if it takes requests, or will soon. */
+/** Return why the server is down; null if it accepts requests, or will soon. */
 export function whyDown(state: ServerState): string | null {
   if (state.kind === "stopped") {
     return "The server has stopped.";
@@ -27,7 +27,7 @@ export interface Status {
   readonly click: "open" | "menu" | "restart";
 }
 
-/** The status for a state and the session in view. */
+/** Return the status for a server state and the session in view. */
 export function statusOf(state: ServerState, session: SessionSummary | null): Status {
   switch (state.kind) {
     case "starting":
@@ -61,7 +61,7 @@ function sessionStatus(session: SessionSummary): Status {
     "Click to resume, compact or search",
   ];
   return {
-    // No text of a session is in here: `$(…)` would become an icon.
+    // No session text: `$(…)` in it would become an icon.
     text: `${session.live ? "$(pulse)" : "$(bookmark)"} ${["Codex", full].join(" ").trim()}`,
     tooltip: tooltip.filter((line) => line !== "").join("\n"),
     spoken: listed(
@@ -82,7 +82,7 @@ function loud(text: string, alert: "warning" | "error", reason: string): Status 
   return { text, tooltip, spoken: listed(reason, "restart"), alert, click: "restart" };
 }
 
-/** Tells for each request whether it is still the newest. */
+/** Checks whether a request is still the newest. */
 export class Newest {
   #begun = 0;
 
@@ -93,7 +93,7 @@ export class Newest {
   }
 }
 
-/** Does one thing at a time; asked for again meanwhile, it does it once more. */
+/** Runs one piece of work at a time; calls meanwhile lead to one more run. */
 export class OneAtATime {
   readonly #work: () => Promise<void>;
   #isBusy = false;
