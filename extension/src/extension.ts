@@ -105,7 +105,7 @@ export function activate(context: vscode.ExtensionContext): void {
     warnOfDrift(server),
     offerCompaction(app),
     tree.view.onDidChangeSelection(({ selection: [node] }) => {
-      // A row that was selected because its session is in view is not the user's choice.
+      // A row selected because its session is in view is not a choice by the user.
       const inView = following.current?.sessionId;
       if (node?.kind === "session" && node.session.sessionId !== inView) {
         following.choose(node.session);
@@ -117,7 +117,7 @@ export function activate(context: vscode.ExtensionContext): void {
       await firstIndex(server);
       await warnWhenLost(app, connections);
     }),
-    // Ages change with time, and a session may end without a record.
+    // Ages change with time, and a session may end without a final record.
     every(30_000, () => {
       following.look(new Set());
       tree.refresh();
@@ -137,7 +137,7 @@ export function activate(context: vscode.ExtensionContext): void {
       }
     }),
   );
-  // The editor's own condition for it is false for a moment in each window that opens.
+  // The editor's own context key for trust is false for a moment in each new window.
   setContext("restricted", !vscode.workspace.isTrusted);
   setContext("state", server.state.kind);
   void showNamed(pages, memory);
