@@ -1,4 +1,4 @@
-/** A session without a turn of its own: the level of its source beside its own one. */
+/** Draws the context of a session without turns next to the context of its source. */
 
 import type { SessionView } from "../page/model/page.ts";
 import { button, el, figures, fill, send } from "./draw.ts";

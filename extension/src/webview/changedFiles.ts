@@ -1,4 +1,4 @@
-/** The files that a session changed, each of which opens its diff. */
+/** Lists the files that a session changed; each opens its diff. */
 
 import { counted } from "../common/model/text.ts";
 import { fileRows } from "../page/model/changedFiles.ts";
@@ -6,10 +6,10 @@ import type { PageTurn, SessionView } from "../page/model/page.ts";
 import { button, el, fill, send } from "./draw.ts";
 import { badge, lineCount } from "./patches.ts";
 
-/** So many files are listed at first. */
+/** Number of files shown at first. */
 const MOST = 30;
 
-/** List the files as of the end of a turn; null is the newest one. */
+/** List the files as of the end of a turn; null means the newest. */
 export function showFiles(
   place: HTMLElement,
   changes: SessionView["files"],

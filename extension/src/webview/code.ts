@@ -1,4 +1,4 @@
-/** Blocks of code, coloured by highlight.js; a pause after they are shown, so that the page is not delayed. */
+/** Code blocks, highlighted by highlight.js a moment later, so that the page is not delayed. */
 
 import bash from "highlight.js/lib/languages/bash";
 import c from "highlight.js/lib/languages/c";
@@ -32,7 +32,7 @@ const GRAMMARS = {
   ...{ makefile, markdown, php, python, ruby, rust, sql, swift, typescript, xml, yaml },
 };
 
-/** Made for the first block: no page without code waits for it. */
+/** Created lazily, so that a page without code does not pay for it. */
 let made: Lowlight | undefined;
 
 function languages(): Lowlight {
@@ -43,9 +43,9 @@ function languages(): Lowlight {
   return made;
 }
 
-/** The grammars take long for long lines. */
+/** Limits: the grammars are slow for long lines. */
 const [MOST_TEXT, LONGEST_LINE] = [10_000, 400];
-/** Milliseconds of work between two pauses. */
+/** Milliseconds of work before yielding to the page. */
 const SLICE = 10;
 
 interface Waiting {
@@ -56,7 +56,7 @@ interface Waiting {
 
 let waiting: readonly Waiting[] = [];
 
-/** A block of code; `info` stands behind its fence, and its first word names a language. */
+/** Make a block of code; the first word of `info`, the fence's info string, names the language. */
 export function codeBlock(info: string, text: string): HTMLElement {
   const place = el("code");
   place.append(textOf(text.replace(/\n$/, "")));
@@ -89,7 +89,7 @@ function colourSome(): void {
 type Lowlight = ReturnType<typeof createLowlight>;
 type Tree = ReturnType<Lowlight["highlight"]>["children"][number];
 
-/** A word of the code; of its elements only their classes are taken. */
+/** Make a highlighted element; only the classes are taken from the parser's tree. */
 function coloured(node: Tree): Node {
   if (node.type !== "element") {
     return textOf(node.type === "text" ? node.value : "");

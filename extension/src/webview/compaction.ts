@@ -1,4 +1,4 @@
-/** The page that previews a compaction: what is installed, for each budget of the digest. */
+/** The page that previews a compaction for each digest budget. */
 
 import { MAX_DIGEST } from "../client/limits.ts";
 import type { KeptMessage } from "../client/protocol.ts";
@@ -29,13 +29,13 @@ import {
 } from "./draw.ts";
 import { link, partRows } from "./quotes.ts";
 
-/** One step of the slider, in tokens. */
+/** Step of the slider, in tokens. */
 const STEP = 500;
 
-/** The pause in moving after which the preview is updated. */
+/** Pause in moving the slider before the preview is updated. */
 const REST_MS = 100;
 
-/** A message with more is folded. */
+/** Longer messages are folded. */
 const [MOST_LINES, MOST_CHARS] = [6, 600];
 
 class CompactionPage implements Shown<CompactionView> {
@@ -44,7 +44,7 @@ class CompactionPage implements Shown<CompactionView> {
   readonly #trouble = new TroublePlace();
   readonly #budget: BudgetField;
   readonly #usual = button("Use Default", "second", () => {
-    this.#budget.slider.focus(); // the button cannot be pressed again
+    this.#budget.slider.focus(); // the pressed button is now disabled
     this.#choose(null);
   });
   readonly #compact = button("Compact…", "first", () => {
@@ -55,7 +55,7 @@ class CompactionPage implements Shown<CompactionView> {
   readonly #state = new Part("State");
   readonly #digest = new Part("Digest");
   #view: CompactionView;
-  /** The budget that the user chose; null for the usual one. */
+  /** The chosen budget; null for the default. */
   #chosen: number | null = null;
   #asking: number | undefined;
 
@@ -101,7 +101,7 @@ class CompactionPage implements Shown<CompactionView> {
     );
   }
 
-  /** Show a preview, unless a newer budget waits for its own. */
+  /** Show a preview, unless a newer budget is waiting for its own. */
   show(view: CompactionView): void {
     const { contents, usual } = view;
     const { digest, messages } = contents;
@@ -142,7 +142,7 @@ class CompactionPage implements Shown<CompactionView> {
 
   #choose(budget: number | null): void {
     this.#chosen = budget === this.#view.usual.budget ? null : budget;
-    this.#compact.disabled = true; // only what is shown can be installed
+    this.#compact.disabled = true; // only a current preview can be installed
     page().setAttribute("aria-busy", "true");
     this.#showBudget();
     window.clearTimeout(this.#asking);
@@ -175,7 +175,7 @@ class CompactionPage implements Shown<CompactionView> {
   }
 }
 
-/** A part of the replacement: what stands in its title, and below it. */
+/** A part of the replacement: its title and its body. */
 class Part {
   readonly title: readonly Child[];
   readonly body = el("div");

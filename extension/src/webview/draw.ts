@@ -1,6 +1,6 @@
 /**
- * Shared by all pages: elements and texts, never markup, with every text through `plain`; and how a
- * page is shown what the editor sends.
+ * Shared by all pages: creates elements and text, never markup, with all text through `plain`; and
+ * handles the extension's messages.
  */
 
 import { REMEDIES } from "../client/model/refusals.ts";
@@ -10,7 +10,7 @@ import { shareOf, sizeText } from "../restore/model/preview.ts";
 
 export type Child = Node | string | null;
 
-/** Attributes of an element; those of `aria` go without their prefix. */
+/** Attributes of an element; `aria` attributes go without their prefix. */
 type Name =
   | ("id" | "class" | "title" | "role" | "for" | "scope" | "datetime" | "start")
   | ("type" | "name" | "min" | "max" | "step" | "maxlength");
@@ -24,7 +24,7 @@ type Made<S extends Spec> = S extends `${infer T extends Tag}.${string}`
   ? HTMLElementTagNameMap[T]
   : HTMLElementTagNameMap[S & Tag];
 
-/** Make an element by its tag and classes, such as `p.quiet`; its attributes come first, if any. */
+/** Create an element from a tag with classes, such as `p.quiet`; attributes, if any, come first. */
 export function el<S extends Spec>(spec: S, looks: Looks, ...children: readonly Child[]): Made<S>;
 export function el<S extends Spec>(spec: S, ...children: readonly Child[]): Made<S>;
 export function el(spec: Spec, ...[first = null, ...rest]: readonly (Looks | Child)[]): Element {
@@ -45,7 +45,7 @@ export function el(spec: Spec, ...[first = null, ...rest]: readonly (Looks | Chi
   return made;
 }
 
-/** An element of a picture; its attributes come from numbers and our own words. */
+/** Create an SVG element; attribute values are numbers or our own words. */
 export function svg<K extends keyof SVGElementTagNameMap>(
   tag: K,
   attributes: Readonly<Record<string, string>> = {},
@@ -65,12 +65,12 @@ export function fill(place: Element, ...children: readonly Child[]): void {
   place.replaceChildren(...nodes.map((each) => (typeof each === "string" ? inert(each) : each)));
 }
 
-/** A text without control characters; it keeps blanks at its ends. */
+/** Remove control characters, but keep leading and trailing blanks. */
 function inert(text: string): string {
   return plain(`|${text}|`).slice(1, -1);
 }
 
-/** A text of several lines without control characters, as one node. */
+/** Make a text node of several lines without control characters. */
 export function textOf(text: string): Text {
   return document.createTextNode(shownText(text));
 }
@@ -86,13 +86,13 @@ export function button(
   return made;
 }
 
-/** The warnings of a restore; nothing without one. */
+/** List the warnings of a restore; null without any. */
 export function warningList(warnings: readonly { readonly message: string }[]): Child {
   const list = warnings.map(({ message }) => el("li", message));
   return list.length === 0 ? null : el("ul.warnings", { aria: { label: "Warnings" } }, ...list);
 }
 
-/** A text of several lines, each of which has its height where it is empty. */
+/** Make an element per line of a text; empty lines keep their height. */
 export function linesOf(text: string): readonly HTMLElement[] {
   const lines = text.replace(/\n$/, "").split("\n");
   return lines.map((line) => el("div", line === "" ? " " : line));
@@ -109,7 +109,7 @@ export function table(
   return el("div.wide", el("table", { aria: { label } }, ...parts));
 }
 
-/** A part of the page that can be folded. */
+/** Create a section that can be folded. */
 export function fold(
   id: string,
   title: readonly Child[],
@@ -121,10 +121,10 @@ export function fold(
   return made;
 }
 
-/** The pause after which a screen reader reads what came of a budget. */
+/** Pause in changing a budget before a screen reader reads the result. */
 const RESTED_MS = 500;
 
-/** A budget in tokens: a slider and a number field, below them what comes of it. */
+/** A budget in tokens: a slider and a number field, and the result below. */
 export class BudgetField {
   readonly slider = el("input", {
     id: "budget",
@@ -165,25 +165,25 @@ export class BudgetField {
     window.clearTimeout(this.#speaking);
   }
 
-  /** Show what comes of the budget; a screen reader reads it once it rests. */
+  /** Show the result of the budget; a screen reader reads it after a pause. */
   tell(outcome: string): void {
     fill(this.#outcome, outcome);
     window.clearTimeout(this.#speaking);
     this.#speaking = window.setTimeout(() => {
       if (this.#spoken.textContent !== outcome) {
-        fill(this.#spoken, outcome); // filled with the same it would be read again
+        fill(this.#spoken, outcome); // filling in the same text would read it again
       }
     }, RESTED_MS);
   }
 }
 
-/** A time in the reader's zone, with UTC as its tooltip. */
+/** Show a time in the reader's zone, with UTC in the tooltip. */
 export function time(stamp: string): HTMLElement {
   const shown = localTime(stamp, document.documentElement.lang);
   return el("time", { title: utcTime(stamp), datetime: stamp }, shown);
 }
 
-/** A bar of a share from 0 to 1; no bar for null. */
+/** Draw a bar for a share from 0 to 1; null for no bar. */
 export function bar(share: number | null): HTMLElement | null {
   if (share === null) {
     return null;
@@ -209,7 +209,7 @@ declare function acquireVsCodeApi(): Api;
 
 const api = acquireVsCodeApi();
 
-/** The view that the page shows, as text; empty where the next one is drawn whatever it is. */
+/** The drawn view as JSON; empty if the next one must be drawn in any case. */
 let drawn = "";
 
 export function send(message: FromPage): void {
@@ -219,17 +219,20 @@ export function send(message: FromPage): void {
   api.postMessage(message);
 }
 
-/** A page: it is made of the first view that comes, and shown the later ones. */
+/** A page: created from the first view, then updated with each later one. */
 export interface Shown<View> {
   show(view: View): void;
   complain(trouble: Trouble): void;
-  /** Take what is neither a view nor an error. */
+  /** Handle a message that is neither a view nor an error. */
   take?(message: ToPage): void;
 }
 
 type ViewOf<K extends ToPage["kind"]> = Extract<ToPage, { readonly kind: K }>;
 
-/** Handle messages of the editor, whose views are of this kind; drawing again loses the focus. */
+/**
+ * Handle the extension's messages. A view equal to the last is not drawn again, which would lose
+ * the focus.
+ */
 export function host<K extends ToPage["kind"]>(
   kind: K,
   title: string,
@@ -237,11 +240,11 @@ export function host<K extends ToPage["kind"]>(
 ): void {
   let shown: Shown<ViewOf<K>> | null = null;
   const isView = (message: ToPage): message is ViewOf<K> => message.kind === kind;
-  // Known before any content, so that a window loaded again at once brings the page back.
+  // Stored before the first content, so that a window reloaded at once restores the page.
   keep(JSON.parse(page().dataset.ids ?? "null"));
   window.addEventListener("message", ({ data: message, origin }: MessageEvent<ToPage>) => {
     if (origin !== window.origin) {
-      return; // the editor sends from the outer frame, which has the same origin
+      return; // the extension's messages come through the outer frame, which has the same origin
     }
     if (isView(message)) {
       switchOn();
@@ -270,7 +273,7 @@ export function host<K extends ToPage["kind"]>(
   send({ kind: "ready" });
 }
 
-/** The buttons that are off while the session of the page is gone. */
+/** The buttons that are disabled while the page's session is missing. */
 let off: readonly HTMLButtonElement[] = [];
 
 function switchOff(): void {
@@ -289,12 +292,12 @@ function switchOn(): void {
   off = [];
 }
 
-/** Keep what names the page over a reload of the window. */
+/** Store the ids of the page across reloads of the window. */
 export function keep(state: unknown): void {
   api.setState(state);
 }
 
-/** The place of an error on a page that stays as it is. */
+/** The place for an error on a page that keeps its content. */
 export class TroublePlace {
   readonly element = el("div");
 
@@ -302,7 +305,7 @@ export class TroublePlace {
     fill(this.element, troubleBox(trouble));
   }
 
-  /** Remove the error; if it had the focus, that goes to the button beside it. */
+  /** Remove the error; if it has the focus, move that to `beside`. */
   clear(beside: HTMLElement | null = null): void {
     const isHere = this.element.contains(document.activeElement);
     fill(this.element);
@@ -323,7 +326,7 @@ function troubleBox({ sentence, again, remedies }: Trouble): HTMLElement {
   return el("div.trouble", el("p", { role: "alert" }, sentence), buttons);
 }
 
-/** A size in tokens, null if not known, and its name. */
+/** A size in tokens (null if unknown), with its name. */
 export interface Figure {
   readonly name: string;
   readonly tokens: number | null;
@@ -339,7 +342,7 @@ export function figures(window: number | null, ...all: readonly Figure[]): HTMLE
   return el("dl.figures", ...rows);
 }
 
-/** The sizes of a restore. */
+/** Show the sizes before and after a restore. */
 export function restoreFigures(
   before: number | null,
   after: number | null,
@@ -350,12 +353,12 @@ export function restoreFigures(
   return figures(window, marker, { name: "In the branch", tokens: after, isEstimate });
 }
 
-/** Elements that contain their own name. */
+/** Elements with a name of their own. */
 const NAMED = "button, summary, input[aria-label]";
 
 /**
- * Draw again; a control that had the focus gives it to the one that has its name now. Where
- * the person is elsewhere meanwhile, as in a list of the editor, nothing takes the focus from there.
+ * Redraw; if the focused control is replaced, focus the new control of the same name. While the
+ * focus is outside the page, for example in a list of the editor, it stays there.
  */
 export function keepingFocus(draw: () => void): void {
   const name = (each: Element | null) => each?.getAttribute("aria-label") ?? each?.textContent;

@@ -1,4 +1,7 @@
-/** The files of a restore: those that come back, with a tick, and those that differ. */
+/**
+ * The files of a restore page: those that can be restored, with checkboxes, and other files that
+ * differ.
+ */
 
 import type { Restored, RestoredFile, RestoredFiles } from "../client/protocol.ts";
 import {
@@ -10,16 +13,16 @@ import {
 } from "../restore/model/files.ts";
 import { button, type Child, el, fill, fold, keepingFocus, send } from "./draw.ts";
 
-/** The id of the sentence about what is restored and what is not. */
+/** The id of the sentence about the extent of the restore. */
 export const PROMISE = "promise";
 
-/** So many commands are shown without a click. */
+/** Number of commands shown without a click. */
 const FEW_COMMANDS = 3;
 
 const CHANGED = "changed since";
 const UNKNOWN = "not known whether it changed";
 
-/** The choice of what is restored, and of the files. */
+/** The choice of what to restore, and of the files. */
 export class FileChoice {
   readonly element = el("section.files", { aria: { label: "Files" } });
   readonly scopes: HTMLElement;
@@ -27,15 +30,15 @@ export class FileChoice {
   readonly #rows = el("div");
   readonly #inputs = new Map<Scope, HTMLInputElement>();
   readonly #changed: () => void;
-  /** The ticks that a person set or took away. */
+  /** The checkboxes that the user changed. */
   readonly #ticks = new Map<string, boolean>();
   #scope: Scope = "conversation";
   #view: FilesView | null = null;
   #would: Restored | null = null;
-  /** The last action, as shown. */
+  /** The last shown action, as JSON. */
   #told = JSON.stringify([null, false]);
 
-  /** `changed` is called when something else is to be restored. */
+  /** `changed` is called after each change of the choice. */
   constructor(changed: () => void) {
     this.#changed = changed;
     this.scopes = el(
@@ -58,14 +61,14 @@ export class FileChoice {
       : this.#offered.filter((file) => this.#isTicked(file)).map(({ path }) => path);
   }
 
-  /** Show which files can come back, and what was done with them last. */
+  /** Show the files that can be restored, and the last action on them. */
   show(view: FilesView): void {
     this.#showDone(view);
     this.#view = view;
     this.#choose(this.#offered.length === 0 ? "conversation" : this.#scope);
   }
 
-  /** A screen reader reads it once. */
+  /** Draw only news, so that a screen reader reads it once. */
   #showDone({ done, canUndo }: FilesView): void {
     const news = JSON.stringify([done, canUndo]);
     if (news !== this.#told) {
@@ -148,7 +151,7 @@ export class FileChoice {
   }
 }
 
-/** What was done and why not more, the files that were written, and the way back. */
+/** Show an action, its limits, the files that were written, and an undo button. */
 function doneBox(done: RestoredFiles, canUndo: boolean): HTMLElement {
   const written = done.rows.filter((row) => row.written);
   const undo = canUndo ? button("Undo", "second", () => send({ kind: "undo" })) : null;
@@ -177,7 +180,7 @@ function commandsOf({ remark, commands }: RestoredFiles): Child {
       );
 }
 
-/** The files that are not as they were at the marker, but those that are listed elsewhere. */
+/** List the files that differ from the marker and are not listed elsewhere. */
 function differing(would: Restored | null, listed: ReadonlySet<string>): readonly HTMLElement[] {
   if (would === null) {
     return [];
@@ -189,14 +192,14 @@ function differing(would: Restored | null, listed: ReadonlySet<string>): readonl
     .map(([uri, note]) => fileRow(uri, note));
 }
 
-/** A file with what is said about it; a changed one opens as a diff. */
+/** Make the row of a file with its note; a changed file opens its diff. */
 export function fileRow(uri: string, note: string | undefined): HTMLElement {
   const open = () => send({ kind: "file", uri });
   const name = note === CHANGED ? button(uri, "link", open) : uri;
   return el("li", name, note === undefined ? null : el("em.mark", ` ${note}`));
 }
 
-/** What is said about files that are not as they were at the marker. */
+/** Map the files that differ from the marker to notes. */
 export function fileNotes({ warnings }: Restored): ReadonlyMap<string, string> {
   const words: Record<string, string> = {
     drift: CHANGED,

@@ -1,24 +1,24 @@
 /**
- * A text highlighted on a page, by ranges that the browser paints: elements stay as they are, and
- * those that come later are searched as well.
+ * Highlights a text on a page with the CSS Custom Highlight API: elements stay unchanged, and
+ * elements added later are searched as well.
  */
 
 import type { FoundText } from "../page/model/page.ts";
 import { spansOf } from "../search/model/rows.ts";
 
-/** A limit on matches: each change of the page searches for them again. */
+/** Maximum number of matches: each change of the page repeats the search. */
 const MOST = 2_000;
 
-/** The buttons of a step that show what is left out of it. */
+/** The buttons of a step that show its hidden parts. */
 const MORE = ".more, .text > button, .rest button";
 
-/** Elements that stand within a line. */
+/** Elements within a line. */
 const INLINE = new Set(["A", "B", "CODE", "DEL", "EM", "I", "MARK", "S", "SPAN", "STRONG"]);
 
 export class Highlights {
   readonly #root: HTMLElement;
   #found: FoundText | null = null;
-  /** The element whose match is brought into sight as soon as it is there. */
+  /** The element whose match is scrolled into view as soon as it appears. */
   #sought: Element | null = null;
   readonly #pressed = new WeakSet<HTMLElement>();
   #waiting = 0;
@@ -28,20 +28,20 @@ export class Highlights {
     const changes = { childList: true, subtree: true, characterData: true };
     new MutationObserver(() => this.#soon()).observe(root, changes);
     for (const act of ["wheel", "pointerdown", "keydown"]) {
-      // Whoever does something else is not brought back.
+      // Do not scroll back after the user did something else.
       window.addEventListener(act, () => this.#leave(), { capture: true, passive: true });
     }
     window.addEventListener("keydown", ({ key }) => key === "Escape" && this.show(null));
   }
 
-  /** Highlight a text, or none. */
+  /** Highlight a text; null for none. */
   show(found: FoundText | null): void {
     this.#found = found;
     CSS.highlights.delete("hit");
     this.#soon();
   }
 
-  /** Bring what was found in an element into sight, and highlight it more than other matches. */
+  /** Scroll to the match in an element, and highlight it more strongly than the others. */
   seek(element: Element): void {
     this.#sought = element;
     this.#soon();
@@ -66,7 +66,7 @@ export class Highlights {
     CSS.highlights.set("match", new Highlight(...matches.map(({ range }) => range)));
     const near = matches.filter(({ range }) => this.#sought?.contains(range.startContainer));
     const exact = near.find(({ line }) => bare(line).includes(bare(wanted)));
-    // The line itself may come later, with a part that is asked for.
+    // The exact line may appear later, in a part that is still loading.
     const { range } = exact ?? near[0] ?? { range: null };
     if (range !== null) {
       this.#sought = exact === undefined ? this.#sought : null;
@@ -78,7 +78,7 @@ export class Highlights {
     }
   }
 
-  /** Press what shows more of the step: what is sought may be in a part that is left out. */
+  /** Press the buttons that unfold the step: the match may be in a hidden part. */
   #unfold(): void {
     const buttons = this.#sought?.querySelectorAll<HTMLElement>(MORE) ?? [];
     for (const button of buttons) {
@@ -92,11 +92,11 @@ export class Highlights {
 
 interface Match {
   readonly range: Range;
-  /** The line that holds it. */
+  /** The line around the match. */
   readonly line: string;
 }
 
-/** Each place in an element that shows a text, as far as it stands in one block. */
+/** Find all matches in an element; each lies within one block. */
 function matchesIn(root: HTMLElement, text: string): Match[] {
   const matches: Match[] = [];
   let [line, nodes, block]: [string, [start: number, node: Text][], Element | null] = [
@@ -130,7 +130,7 @@ function matchesIn(root: HTMLElement, text: string): Match[] {
   return matches;
 }
 
-/** Scroll all that scrolls around a range, and no more than needed. */
+/** Scroll the containers of a range, no further than needed. */
 function bringIntoSight(range: Range): void {
   for (let around = range.startContainer.parentElement; around; around = around.parentElement) {
     const isRoot = around === document.scrollingElement;
@@ -147,7 +147,7 @@ function bringIntoSight(range: Range): void {
   }
 }
 
-/** A line without its marks of Markdown or of a patch, which a page shows by its looks. */
+/** Remove the Markdown or patch signs of a line, which the page renders. */
 function bare(line: string): string {
   return line
     .replace(/^\s*[-+#>\s]+/, "")
@@ -156,7 +156,7 @@ function bare(line: string): string {
     .trim();
 }
 
-/** The node with a place of a line, and the place in it. */
+/** Return the text node at a position of a line, and the offset in it. */
 function placeOf(
   nodes: readonly (readonly [start: number, node: Text])[],
   at: number,

@@ -1,4 +1,4 @@
-/** Draws the lists below the picture of a session: its digest, its lineage, its lists and its table. */
+/** Draws the parts below the picture of a session: digest, lineage, lists and table. */
 
 import { cut, dotted } from "../common/model/text.ts";
 import { digestParts } from "../compaction/model/preview.ts";
@@ -8,14 +8,14 @@ import { button, el, fill, send, svg, table, time } from "./draw.ts";
 import { keyOfLine } from "./picture.ts";
 import { partRows } from "./quotes.ts";
 
-/** Pixels of the room for the dot at the beginning of a line of the lineage. */
+/** Space for the dot at the start of a lineage line, in pixels. */
 const DOT = 6;
-/** So much of what a compaction lost stands on the page. */
+/** Maximum number of losses shown for a compaction. */
 const MOST_LOST = 8;
-/** The sections of a digest that stand by themselves; changed files have a list of their own. */
+/** The digest sections shown separately; changed files have a list of their own. */
 const SHOWN = ["CHECKS"];
 
-/** An event of a turn; of a compaction also what it lost. */
+/** Draw an event after a turn; a compaction also lists its losses. */
 export function eventRows({ kind, id, name, lost }: PageEvent): readonly HTMLElement[] {
   const shown = lost.slice(0, MOST_LOST).map((each) => el("li", each));
   const more = lost.length - shown.length;
@@ -36,7 +36,7 @@ function openOther(sessionId: string): void {
   send({ kind: "goTo", sessionId });
 }
 
-/** Show a digest: what was done stands in a place of its own. */
+/** Draw a digest; its checks go into `done`, the other sections into `rest`. */
 export function showDigest(done: Element, rest: Element, digest: SessionView["digest"]): void {
   const of = (wanted: boolean) =>
     digest === null
@@ -53,7 +53,7 @@ export function showDigest(done: Element, rest: Element, digest: SessionView["di
   fill(rest, ...(parts.length > 0 ? parts : [el("p.quiet", why)]));
 }
 
-/** A session alone has no lineage to show. */
+/** Show the lineage; a session without relatives has none. */
 export function showLineage(
   place: HTMLElement,
   lines: HTMLElement,
@@ -99,7 +99,7 @@ export function showLineage(
   drawLineage(lines, picture);
 }
 
-/** A line for each session from its beginning to its last record, and a bend where it began. */
+/** Draw a line per session from its start to its last record, with a bend where it branches off. */
 export function drawLineage(lines: HTMLElement, picture: LineagePicture | null): void {
   const rows = picture?.rows ?? [];
   const wide = lines.clientWidth - 2 * DOT;
@@ -113,7 +113,7 @@ export function drawLineage(lines: HTMLElement, picture: LineagePicture | null):
     const looks = `line ${isHere ? "here" : ""} ${isThere ? "" : "gone"}`;
     const bend = `M${x(from)},${y(parent ?? row)} V${y(row)}`;
     const dot = { cx: String(x(from)), cy: String(y(row)), r: "4.5" };
-    // What left a session after its last record left it as it then was.
+    // After its last record a source did not change any more until its branches began.
     const leaving = rows.filter((each) => each.parent === row);
     const left = Math.max(to, ...leaving.map((each) => each.from));
     return [
@@ -127,7 +127,7 @@ export function drawLineage(lines: HTMLElement, picture: LineagePicture | null):
   fill(lines, svg("svg", size, ...drawn));
 }
 
-/** The same as the picture, in words. */
+/** Make the table with the content of the picture. */
 export function tableOf({ rows, events }: SessionView): HTMLElement {
   const head = "Turn Request Ended Context Files Failed Calls Window Began Events".split(" ");
   const body = rows.map((row) => [

@@ -1,18 +1,18 @@
-/** Draws Markdown: elements and text, from the tree of `page/model/markdown.ts`. */
+/** Renders Markdown as elements and text, from the tree of `page/model/markdown.ts`. */
 
 import { type Mark, readMarkdown, readTyped } from "../page/model/markdown.ts";
 import { codeBlock } from "./code.ts";
 import { type Child, el, send, textOf } from "./draw.ts";
 
-/** The heading above a conversation is an `h3`. */
+/** Level of the heading above a conversation. */
 const ABOVE = 3;
 
-/** What a model wrote, rendered; as it is where it cannot be. */
+/** Render a model's text; unchanged if it cannot be rendered. */
 export function markdownBlock(text: string): HTMLElement {
   return blockOf(readMarkdown(text), text);
 }
 
-/** Draw text that a person typed. */
+/** Render a typed text. */
 export function typedBlock(text: string): HTMLElement {
   return blockOf(readTyped(text), text);
 }
@@ -24,7 +24,7 @@ function blockOf(marks: readonly Mark[] | null, text: string): HTMLElement {
 }
 
 class Drawing {
-  /** The level of the last heading: the next one is at most one below it. */
+  /** Level of the last heading; the next is at most one level deeper. */
   #level = ABOVE;
 
   all(marks: readonly Mark[]): readonly Child[] {
@@ -44,7 +44,7 @@ class Drawing {
         return el("ol", { start: String(mark.start) }, ...this.all(mark.children));
       case "table": {
         const made = el("div.wide", el("table", ...this.all(mark.children)));
-        made.tabIndex = 0; // it scrolls where there is little room
+        made.tabIndex = 0; // lets the keyboard scroll it on a narrow page
         return made;
       }
       case "h1":
@@ -63,7 +63,7 @@ class Drawing {
   }
 }
 
-/** A link asks the editor, which decides what may be opened. */
+/** Make a link that asks the extension, which decides whether to open it. */
 function link(address: string, children: readonly Child[]): HTMLElement {
   const made = el("span.link", { role: "link", title: address }, ...children);
   made.tabIndex = 0;

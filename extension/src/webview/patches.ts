@@ -1,15 +1,15 @@
-/** Patches as cards, one a file; and what commands printed, folded to its ends. */
+/** Shows patches as cards, one per file, and command outputs folded to their ends. */
 
 import { counted } from "../common/model/text.ts";
 import { foldedOutput, type PatchFile, readPatch } from "../page/model/patches.ts";
 import { button, type Child, el, fill, send, textOf } from "./draw.ts";
 
-/** Lines of a card that are shown at first. */
+/** Number of a card's lines shown at first. */
 const MOST_LINES = 30;
 
 const KINDS = { A: "Added", M: "Modified", D: "Deleted" } as const;
 
-/** What a file of a patch did: a letter in its colour, with its word for a screen reader. */
+/** Show the kind of a change as a coloured letter, with a word for screen readers. */
 export function badge(kind: keyof typeof KINDS): HTMLElement {
   const word = KINDS[kind];
   return el(
@@ -19,7 +19,7 @@ export function badge(kind: keyof typeof KINDS): HTMLElement {
   );
 }
 
-/** How many lines came and went. */
+/** Count added and removed lines. */
 export function lineCount(added: number, removed: number): HTMLElement {
   return el(
     "span.lines-changed",
@@ -29,14 +29,14 @@ export function lineCount(added: number, removed: number): HTMLElement {
   );
 }
 
-/** What a step is drawn with: its turn, the folder of the session, and who speaks to Codex. */
+/** The context of a step: its turn, the session's folder, and the speaker's name. */
 export interface Where {
   readonly turnId: string;
   readonly folder: string;
   readonly speaker: string;
 }
 
-/** A patch: a card for each file; a text in which there is none as it is. */
+/** Make a card per file of a patch; show the text unchanged if it has no files. */
 export function patchBlock(text: string, where: Where): HTMLElement {
   const { files, around } = readPatch(text);
   const rest = around === "" ? null : el("code.around", textOf(around));
@@ -64,7 +64,7 @@ function card(file: PatchFile, { turnId, folder }: Where): HTMLElement {
   return el("div.patched", head, lines.length === 0 ? null : body, more > 0 ? unfold : null);
 }
 
-/** A button that shows the lines that are left out, and goes. */
+/** Make a button that shows the hidden lines and removes itself. */
 function moreButton(lines: number, show: () => void): HTMLButtonElement {
   const label = counted(lines, "1 more line", `${lines.toLocaleString("en-US")} more lines`);
   const made = button(label, "link", () => {
@@ -77,7 +77,7 @@ function moreButton(lines: number, show: () => void): HTMLButtonElement {
   return made;
 }
 
-/** A command with what it printed; of a long output the first and the last lines. */
+/** Show a command and its output; a long output shows only its first and last lines. */
 export function commandBlock(command: string, printed: string, isOpen: boolean): HTMLElement {
   const title = el("code.command", textOf(command));
   if (printed.trim() === "") {

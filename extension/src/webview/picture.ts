@@ -11,28 +11,30 @@ import {
 } from "../page/model/page.ts";
 import { el, fill, svg } from "./draw.ts";
 
-/** Pixels: the room for names at the left of a picture and beside it, and its parts downwards. */
+/** Margins and vertical layout of a picture, in pixels. */
 interface Shape {
   readonly left: number;
   readonly right: number;
   readonly top: number;
   readonly height: number;
-  /** Whether it has names, numbers, and rows of turns that changed files or failed. */
+  /** Whether it has names and numbers, and rows that mark turns with edits or failures. */
   readonly isFull: boolean;
 }
 
 export const PICTURE: Shape = { left: 64, right: 10, top: 22, height: 150, isFull: true };
-/** The same in 48 pixels, as wide as the page. */
+/** A version 48 pixels high, as wide as the page. */
 export const STRIP: Shape = { left: 0, right: 0, top: 12, height: 35, isFull: false };
 
-/** Places below the floor of the picture. */
+/** Offsets below the floor of the picture. */
 const [EDITS, CHECKS, BOTTOM, NUMBERS] = [14, 28, 36, 44];
-/** Pixels of half a number, which would stand beyond the edge. */
+/** Half the width of a number, which would be cut off at the edge, in pixels. */
 const HALF = 16;
-/** Pixels between two compactions below which they are only ticks, and of a step without an edge. */
+/**
+ * Compactions closer than this are drawn as ticks, and narrower turns without an edge, in pixels.
+ */
 const [CROWDED, DENSE] = [16, 3];
 
-/** Draw the turns of a session, and what happened between them, as wide as there is room. */
+/** Draw the turns of a session and the events between them, in the available width. */
 export function drawPicture(
   chart: HTMLElement,
   view: SessionView,
@@ -100,7 +102,7 @@ export function drawPicture(
   if (!isFull) {
     return;
   }
-  // The height of the limit where another stands too near is not written.
+  // Omit a label that is too close to another.
   const heights = [...new Set([0, trigger ?? 0, window ?? 0, full])]
     .map((tokens) => [tokens, y(tokens)] as const)
     .filter(([, place], index, all) =>
@@ -118,7 +120,7 @@ export function drawPicture(
   );
 }
 
-/** The row at a place of the window. */
+/** Return the row at a horizontal position in the window. */
 export function rowAt(
   chart: HTMLElement,
   rows: readonly PageRow[],
@@ -130,14 +132,14 @@ export function rowAt(
   return Math.max(0, Math.min(rows.length - 1, Math.floor(share * rows.length)));
 }
 
-/** A name beside a height of the picture; as an element of the page its contrast can be measured. */
+/** Make a label at a height of the picture; as an HTML element, its contrast can be measured. */
 function nameAt(text: string, place: number): HTMLElement {
   const made = el("span.name", text);
   made.style.top = `${place}px`;
   return made;
 }
 
-/** The number of a turn below its place in the picture. */
+/** Make the number of a turn below its column. */
 function numberAt(turn: number, place: number, height: number): HTMLElement {
   const made = el("span.number", turn.toLocaleString("en-US"));
   made.style.left = `${near(place)}px`;
@@ -148,7 +150,7 @@ function numberAt(turn: number, place: number, height: number): HTMLElement {
 export function legend({ rows, window, trigger, merged }: SessionView, isFull: boolean): string {
   const parts = [
     merged > 1 ? `Each step is ${merged} turns.` : "",
-    window === null || isFull // its axis has the figures
+    window === null || isFull // its axis has the numbers
       ? ""
       : `Window: ${tokenCount(window)}${trigger === null ? "" : `, compaction offered from ${trigger.toLocaleString("en-US")}`}.`,
     rows.some(({ mostTokens, contextTokens }) => mostTokens !== contextTokens)
@@ -159,7 +161,7 @@ export function legend({ rows, window, trigger, merged }: SessionView, isFull: b
   return parts.filter((part) => part !== "").join(" ");
 }
 
-/** The signs of the picture that occur, and what they mean. */
+/** Explain the signs that occur in the picture. */
 export function keyOf({ events, window, trigger }: SessionView): readonly HTMLElement[] {
   const line = (tokens: number | null, kind: string, words: string) =>
     tokens === null ? [] : [keyOfLine(kind, words)];
@@ -178,7 +180,7 @@ export function keyOf({ events, window, trigger }: SessionView): readonly HTMLEl
 
 const FLOOR = PICTURE.top + PICTURE.height;
 
-/** The signs by their names, and the part of the picture that shows one which stands at 8 pixels. */
+/** The names of the signs, and a view box that shows one drawn at x = 8. */
 const SIGNS = [
   ["compaction", `0 ${FLOOR - 20} 16 22`],
   ["marker", `4 ${PICTURE.top - 20} 16 22`],

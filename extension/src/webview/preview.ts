@@ -40,13 +40,13 @@ import {
 } from "./draw.ts";
 import { FileChoice, fileNotes, fileRow, PROMISE } from "./files.ts";
 
-/** The pause in typing after which the preview is updated. */
+/** Pause in typing before the preview is updated. */
 const REST_MS = 250;
 
-/** One step of the slider, in tokens. */
+/** Step of the slider, in tokens. */
 const STEP = 100;
 
-/** Warnings that the text below the budget replaces, or the list of files. */
+/** Warnings that the text below the budget or the list of files replaces. */
 const SHOWN_ELSEWHERE = new Set(["pack_truncated", "pack_empty", "drift", "missing_files"]);
 
 class PreviewPage implements Shown<Preview> {
@@ -66,7 +66,7 @@ class PreviewPage implements Shown<Preview> {
   readonly #hardOnly: HTMLElement;
   readonly #contents = el("div.right");
   readonly #restore: HTMLButtonElement;
-  /** Whether the shown preview is current, and no restore runs. */
+  /** Whether the shown preview is current, and no restore is running. */
   #isReady = false;
   #preview: Preview;
   #options: RestoreOptions;
@@ -128,7 +128,7 @@ class PreviewPage implements Shown<Preview> {
     keep({ sessionId: preview.sessionId, checkpointId: preview.checkpointId });
   }
 
-  /** Show a preview, unless newer options are waiting for theirs. */
+  /** Show a preview, unless newer options are waiting for their own. */
   show(preview: Preview): void {
     const shown = preview.options;
     const isSame = (["mode", "window", "digestTokens", "reason"] as const).every(
@@ -165,7 +165,7 @@ class PreviewPage implements Shown<Preview> {
     this.#setReady(!trouble.again);
   }
 
-  /** Take the files, which come after the preview. */
+  /** Handle the list of files, which arrives after the preview. */
   take(message: ToPage): void {
     if (message.kind === "files") {
       this.#files.show(message);
@@ -179,7 +179,7 @@ class PreviewPage implements Shown<Preview> {
     this.#showScope();
   }
 
-  /** Show what belongs to the chosen parts of a restore. */
+  /** Show only the parts of the page that apply to the scope. */
   #showScope(): void {
     const { scope, chosen } = this.#files;
     const isFiles = scope === "files";
@@ -226,7 +226,7 @@ class PreviewPage implements Shown<Preview> {
   }
 
   #ask(change: Partial<RestoreOptions>, rest = 0): void {
-    // Only the shown preview can be restored.
+    // Restoring needs a current preview; a reason does not change the preview.
     this.#setReady(this.#isReady && change.reason !== undefined);
     this.#options = { ...this.#options, ...change };
     window.clearTimeout(this.#timer);
@@ -275,7 +275,7 @@ function field(label: string, input: HTMLInputElement, about: string): HTMLEleme
   return el("div.field", name, input, el("p", { id, class: "quiet" }, about));
 }
 
-/** The lines of a pack, split where the budget ends. */
+/** The lines of a pack, split at the budget. */
 class Pack {
   readonly element = el("section.contents", { aria: { label: "State pack" } });
   readonly #inside = el("ol.pack");
@@ -283,7 +283,7 @@ class Pack {
   readonly #insideTitle = el("h2");
   readonly #outsideTitle = el("h3");
   #lines: readonly PackLine[] = [];
-  /** How many items the budget left out before there were lines. */
+  /** The number of omitted items that have no lines. */
   #apart = 0;
   #rows: HTMLElement[] = [];
   #at = -1;
@@ -324,7 +324,7 @@ class Pack {
   }
 }
 
-/** The text that a soft restore copies. */
+/** List the content that a soft restore copies. */
 function along(would: Restored, turn: number | null): HTMLElement {
   const parts = new Map<string, PackItem[]>();
   for (const item of would.included.filter(({ part }) => part !== "notice" && part !== "mode")) {
@@ -334,7 +334,7 @@ function along(would: Restored, turn: number | null): HTMLElement {
     turn === null ? "The conversation up to the marker" : `The conversation up to turn ${turn}`;
   const notes = fileNotes(would);
   const groups = [...parts].flatMap(([part, all]) => {
-    // A file is named once, also where the model read some of its lines alone.
+    // List a file only once, even if the model also reread some of its lines.
     const items = all.filter(({ id }) => part !== "files" || !id.startsWith("reread:"));
     const rows = items.map((item) =>
       part === "files"

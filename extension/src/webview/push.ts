@@ -1,4 +1,6 @@
-/** The page that previews a push: the data that leaves, who can read it, and the button to send it. */
+/**
+ * The page that previews a push: the data to be sent, who can read it, and the button to send it.
+ */
 
 import type { Trouble } from "../common/model/pages.ts";
 import type { PushView, Reader } from "../team/model/preview.ts";
@@ -28,7 +30,7 @@ class PushPage implements Shown<PushView> {
     send({ kind: "push", team: this.#team });
   });
   readonly #contents = el("div.right");
-  /** The team that can read the session; null for its owner alone. */
+  /** The team that can read the session; null for only its owner. */
   #team: string | null = null;
 
   constructor({ sessionId, readers }: PushView) {

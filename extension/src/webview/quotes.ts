@@ -1,17 +1,17 @@
-/** The lines of a digest by section, each with what opens its record. */
+/** Draws the lines of a digest by section, each with a link to its record. */
 
 import { dotted, tokenCount } from "../common/model/text.ts";
 import type { Fate, Part, Piece, Quoted } from "../compaction/model/preview.ts";
 import { button, type Child, el, send } from "./draw.ts";
 
-/** What a screen reader hears in front of a line, and its element; its sign is in the style. */
+/** The word for a screen reader before a line, and its element; the stylesheet adds the sign. */
 const FATES: Readonly<Record<Fate, readonly [word: string, tag: "span" | "ins" | "del"]>> = {
   stays: ["", "span"],
   comes: ["Comes: ", "ins"],
   goes: ["Goes: ", "del"],
 };
 
-/** A section; its title is a heading of this kind. */
+/** Draw a section, with its title as a heading of this level. */
 export function partRows(
   { title, why, tokens, change, left, records }: Part,
   heading: "h2" | "h3" = "h3",
@@ -34,7 +34,7 @@ function pieceRow({ text, fate }: Piece): HTMLElement {
   return el("div", { class: `piece ${fate}` }, spoken, el(tag, {}, text));
 }
 
-/** What opens a record; an empty place for what is counted. */
+/** Link to a record; empty for a count. */
 export function link(ref: string, anchor: string): HTMLElement {
   const looks = { title: "Show Record", aria: { label: `Record ${anchor}` } };
   const open = () => send({ kind: "record", ref });

@@ -1,4 +1,4 @@
-/** A page that the server describes: it draws the sections and makes no words of its own. */
+/** A page described by the server: it draws the sections and adds no text of its own. */
 
 import type { PageLine, PageLink, PagePart, PageSection, PageTable } from "../client/protocol.ts";
 import type { Trouble } from "../common/model/pages.ts";
@@ -30,7 +30,7 @@ class SectionsPage implements Shown<SectionsView> {
     fill(page(), this.#trouble.element, this.#body);
   }
 
-  /** Draw everything; open sections stay open. */
+  /** Draw everything; sections keep their folding. */
   show({ ids, page: shown }: SectionsView): void {
     const { title, about, actions } = shown;
     keepingFocus(() =>
@@ -50,7 +50,7 @@ class SectionsPage implements Shown<SectionsView> {
   }
 }
 
-/** The commands of the page, and the copy of its text. */
+/** Make the buttons of the page's commands, and a button that copies its text. */
 function buttons(kind: string, actions: readonly PageLink[]): HTMLElement {
   const agrees = actions.length > 0 && kind in QUESTIONS;
   const made = actions.map((action, place) => {
@@ -66,7 +66,7 @@ function follow(target: PageLink): void {
   send({ kind: "target", target });
 }
 
-/** A part of the page; what a person opened or closed stays so. */
+/** Draw a section; folding by the user is kept. */
 function section(shown: PageSection): HTMLElement {
   const { id, title, count, state, isOpen } = shown;
   if (title === "") {
@@ -90,7 +90,7 @@ function content(shown: PageSection, name: string): readonly HTMLElement[] {
   return all.filter((each) => each !== null);
 }
 
-/** A row; one without a label is a further value of the one above. */
+/** Draw a row; without a label it is another value of the previous row. */
 function row({ label, value }: PageSection["rows"][number]): readonly HTMLElement[] {
   const shown = el("dd", ...parts(value));
   return label === "" ? [shown] : [el("dt", label), shown];
@@ -139,12 +139,12 @@ function part({ text, form, state, link }: PagePart): Child {
   return form === "code" && text !== "" ? el("code", text) : (shown ?? null);
 }
 
-/** Something behind the icon of its state. */
+/** Put the icon of a state in front of a text. */
 function stated(state: string | null, shown: Child): readonly Child[] {
   return state === null ? [shown] : [icon(state), shown];
 }
 
-/** The states that have a sign in the style; the words beside it say the same. */
+/** The states with an icon in the stylesheet; the text says the same. */
 const STATES = ["lost", "kept", "done", "unknown", "open", "error", "warning", "info"];
 
 function icon(state: string): HTMLElement {

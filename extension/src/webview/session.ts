@@ -1,4 +1,4 @@
-/** The page of a session: its turns as a strip, its conversation, and below what is known of it. */
+/** The page of a session: its turns as a strip, its conversation, and its lists below. */
 
 import type { ToPage, Trouble } from "../common/model/pages.ts";
 import {
@@ -28,9 +28,9 @@ import { Strip } from "./strip.ts";
 import { Transcript } from "./transcript.ts";
 import { TurnCard } from "./turnCard.ts";
 
-/** The pause in moving after which the conversation of a turn is asked for. */
+/** Pause after choosing a turn before its conversation is requested. */
 const REST_MS = 150;
-/** The same for the plan of a turn, for which more is read. */
+/** The same for the plan of a turn, which takes the server longer. */
 const PLAN_MS = 500;
 
 class SessionPage implements Shown<SessionView> {
@@ -50,12 +50,12 @@ class SessionPage implements Shown<SessionView> {
   readonly #digest = el("div");
   readonly #table = el("details", { id: "table" }, el("summary", el("h2", "All turns")));
   #view: SessionView;
-  /** The chosen turn; null for the newest one. */
+  /** The chosen turn; null for the newest. */
   #turnNumber: number | null = null;
-  /** The plan at the end of a turn, and what waits to ask for another one. */
+  /** The plan at the end of a turn, and the timer that requests another one. */
   #planThen: PlanThen | null = null;
   #askingPlan: number | undefined;
-  /** The values that parts of the page were drawn from. */
+  /** The values from which each part of the page was drawn, as JSON. */
   readonly #drawn = new Map<string, string>();
 
   constructor(view: SessionView) {
@@ -78,7 +78,7 @@ class SessionPage implements Shown<SessionView> {
       this.#card.element,
       this.#begun,
     );
-    // The conversation takes what is left of the first screen.
+    // The conversation fills the rest of the first screen.
     new ResizeObserver(() => {
       const { bottom } = above.getBoundingClientRect();
       page().style.setProperty("--above", `${Math.ceil(bottom + window.scrollY)}px`);
@@ -96,13 +96,13 @@ class SessionPage implements Shown<SessionView> {
     );
   }
 
-  /** Show the session as it is now; what has the focus keeps it. */
+  /** Show the session's current state; the focused element keeps the focus. */
   show(view: SessionView): void {
     this.#view = view;
     this.#trouble.clear();
     this.#keepingPlace(() => this.#showAll(view));
     const { rows, events } = view;
-    // A record that changes no figure of the newest row is read, too.
+    // Reload the newest turn after each record, even if its row stays the same.
     const newest = rows.at(-1);
     const turns = rows.flatMap((row) => {
       const standing = JSON.stringify(row === newest ? [row, view.seq] : row);
@@ -132,7 +132,7 @@ class SessionPage implements Shown<SessionView> {
     this.#showTable();
   }
 
-  /** Draw, and keep in its place what is read: what has the focus, if in sight, or is at the top. */
+  /** Draw without moving the focused element if it is visible, else the first visible one. */
   #keepingPlace(draw: () => void, read?: HTMLElement): void {
     const isInSight = (each: Element) => {
       const { top, bottom } = each.getBoundingClientRect();
@@ -147,7 +147,7 @@ class SessionPage implements Shown<SessionView> {
     }
   }
 
-  /** Draw a part of the page where what it is drawn from has changed; the focus stays. */
+  /** Draw a part of the page if its values changed; the focus stays. */
   #drawnOnce(part: string, from: readonly unknown[], draw: () => void): void {
     const now = JSON.stringify(from);
     if (this.#drawn.get(part) !== now) {
@@ -183,7 +183,7 @@ class SessionPage implements Shown<SessionView> {
     return found === -1 ? rows.length - 1 : found;
   }
 
-  /** The turn that is chosen, none in a session without turns. */
+  /** The chosen turn; null in a session without turns. */
   get #turnChosen(): PageTurn | null {
     const row = this.#view.rows[this.#chosen];
     return row === undefined ? null : chosenIn(row, this.#turnNumber);
@@ -193,7 +193,7 @@ class SessionPage implements Shown<SessionView> {
     this.#choose(this.#view.rows[at]?.last ?? null);
   }
 
-  /** Choose a turn, and show its conversation when the choice has rested. */
+  /** Choose a turn, and show its conversation after a pause. */
   #choose(turn: number | null): void {
     this.#chooseOnly(turn);
     const chosen = this.#turnChosen;
@@ -202,7 +202,7 @@ class SessionPage implements Shown<SessionView> {
     }
   }
 
-  /** Bring the conversation of the chosen turn into sight, or a record of it. */
+  /** Scroll to the conversation of the chosen turn, or to a record of it. */
   #open(seq: number | null): void {
     const chosen = this.#turnChosen;
     if (chosen !== null) {
@@ -210,14 +210,14 @@ class SessionPage implements Shown<SessionView> {
     }
   }
 
-  /** The turn that is read is the chosen one. */
+  /** Choose the turn that the user scrolled to. */
   #read(turn: number): void {
     if (turn !== this.#turnChosen?.turn) {
       this.#keepingPlace(() => this.#chooseOnly(turn), this.#transcript.element);
     }
   }
 
-  /** Choose a turn; the newest one, or null, goes along with the session. */
+  /** Choose a turn; the newest, or null, follows the session. */
   #chooseOnly(turn: number | null): void {
     const isNewest = turn === this.#view.rows.at(-1)?.last;
     this.#turnNumber = isNewest ? null : turn;
@@ -239,7 +239,7 @@ class SessionPage implements Shown<SessionView> {
     );
   }
 
-  /** Show facts and decisions as they are, and the plan as of the chosen turn once it is known. */
+  /** Show facts and decisions as of now, and the plan as of the chosen turn once it is loaded. */
   #showKept(): void {
     const turn = this.#turnNumber === null ? null : this.#turnChosen;
     const then = turn === null || this.#planThen?.turnId !== turn.turnId ? null : this.#planThen;
@@ -253,7 +253,7 @@ class SessionPage implements Shown<SessionView> {
     this.#drawnOnce("kept", [lists], () => fill(this.#kept, ...lists.map(listSection)));
   }
 
-  /** Fill the table while it is open: it has a row for each of the picture. */
+  /** Fill the table while it is open: it has as many rows as the picture. */
   #showTable(): void {
     if (this.#table.open) {
       const { rows, events } = this.#view;
@@ -265,7 +265,7 @@ class SessionPage implements Shown<SessionView> {
   }
 }
 
-/** The actions on a session; those that write are only for a session of this machine. */
+/** The actions on a session; writing ones only for a session of this machine. */
 function actionsOf({ shared }: SessionView): readonly HTMLElement[] {
   return shared === null
     ? [

@@ -1,20 +1,20 @@
-/** The steps of a conversation: what was said, commands with their output, patches. */
+/** Draws the steps of a conversation: messages, commands with their output, and patches. */
 
 import { charactersLeft, type Spoken, type Whole } from "../page/model/page.ts";
 import { button, el, fill, send, textOf } from "./draw.ts";
 import { commandBlock, patchBlock, type Where } from "./patches.ts";
 import { link } from "./quotes.ts";
 
-/** The parsers: they are loaded with the first conversation, after the picture. */
+/** The parsers, loaded with the first conversation, after the picture. */
 type Markdown = typeof import("./markdown.ts");
 
-/** Steps in order, each by the values that it was drawn from. */
+/** Drawn steps in order, by the JSON of their values. */
 export type Rows = ReadonlyMap<string, HTMLElement>;
 
-/** Milliseconds of work between two pauses: whoever scrolls meanwhile is not held up. */
+/** Milliseconds of work before yielding to the page, so that scrolling stays smooth. */
 const SLICE = 12;
 
-/** Draw steps; one that was drawn already stays as it is: unfolded, focused, and in its place. */
+/** Draw steps; unchanged steps keep their elements, and so their folding, focus and position. */
 export async function rowsOf(steps: readonly Spoken[], drawn: Rows, where: Where): Promise<Rows> {
   const markdown = await import("./markdown.ts");
   const rows = new Map<string, HTMLElement>();
@@ -30,7 +30,7 @@ export async function rowsOf(steps: readonly Spoken[], drawn: Rows, where: Where
   return rows;
 }
 
-/** Show steps in their place. */
+/** Show steps in a list. */
 export function showSteps(place: HTMLElement, rows: Rows): void {
   const now = new Set(rows.values());
   for (const each of [...place.children]) {
@@ -38,7 +38,7 @@ export function showSteps(place: HTMLElement, rows: Rows): void {
       each.remove();
     }
   }
-  // What stands already is not touched: to put it in again would take the focus away.
+  // Leave elements in place: inserting one again would take its focus.
   for (const [at, each] of [...now].entries()) {
     if (place.children[at] !== each) {
       place.insertBefore(each, place.children[at] ?? null);
@@ -46,16 +46,16 @@ export function showSteps(place: HTMLElement, rows: Rows): void {
   }
 }
 
-/** The texts that were asked for, by their records; each shows its own. */
+/** Requests for full texts, by record. */
 const asked = new Map<string, (whole: Whole) => void>();
 
-/** Show a text in full where it was asked for. */
+/** Show a full text in the step that requested it. */
 export function takeWhole(whole: Whole): void {
   asked.get(whole.ref)?.(whole);
   asked.delete(whole.ref);
 }
 
-/** A step of a conversation: what was said, or a command with its output folded. */
+/** Draw a step: a message, or a command with its output folded. */
 function stepRow(step: Spoken, where: Where, markdown: Markdown): HTMLElement {
   const { ref, kind, about, hasFailed } = step;
   const record = link(ref, ref);
@@ -84,7 +84,7 @@ function stepRow(step: Spoken, where: Where, markdown: Markdown): HTMLElement {
   return el("li", { class: `step ${kind}` }, head, body, step.left > 0 ? rest : null);
 }
 
-/** The step with all of its text: of a command what it printed. */
+/** Return the fields of a step's full text: for a command, its output. */
 function textIn({ kind }: Spoken, text: string): Partial<Spoken> {
   return kind === "command" ? { printed: text } : { text };
 }

@@ -1,4 +1,4 @@
-/** The turns of a session as a strip, which opens into a picture: a turn is chosen in either. */
+/** The turns of a session as a strip that opens into a picture; a turn can be chosen in both. */
 
 import { cut } from "../common/model/text.ts";
 import { type SessionView, spokenTurn, turnName, turnText } from "../page/model/page.ts";
@@ -44,7 +44,7 @@ export class Strip {
     this.#setOpen(false);
   }
 
-  /** Show the turns, and which row of them is chosen. */
+  /** Show the turns and the chosen row. */
   show(view: SessionView, chosen: number): void {
     this.#view = view;
     this.#chosen = chosen;
@@ -82,7 +82,7 @@ export class Strip {
     drawPicture(this.#chart, this.#view, this.#chosen, this.#shape);
   }
 
-  /** Say what is at the pointer; the chosen turn is told below. */
+  /** Describe the turn at the pointer; the chosen turn is described below. */
   #point(at: number | null): void {
     const row = at === null ? undefined : this.#view.rows[at];
     const words =

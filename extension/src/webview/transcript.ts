@@ -1,4 +1,4 @@
-/** The conversation of a session as one document, of which only what is near is in the page. */
+/** The conversation of a session as one document; only the parts near the viewport are loaded. */
 
 import {
   type Conversation,
@@ -18,14 +18,14 @@ import { Highlights } from "./highlights.ts";
 import { eventRows } from "./lists.ts";
 import { type Rows, rowsOf, showSteps } from "./steps.ts";
 
-/** What is nearer is read before it is scrolled to, and what is farther is taken out: windows. */
+/** Parts nearer than this are loaded, and farther ones removed, in window heights. */
 const [NEAR, FAR] = [1.5, 4];
 
-/** A part of a turn that is in the page. */
+/** A loaded part of a turn. */
 interface Part extends PartPlace {
   readonly element: HTMLElement;
   readonly steps: HTMLElement;
-  /** The events after the turn; filled at its end. */
+  /** The events after the turn; filled only in its last part. */
   readonly events: HTMLElement;
   eventsFrom: string;
   drawn: Rows;
@@ -39,7 +39,7 @@ interface Asked extends PartPlace {
   readonly standing: string;
 }
 
-/** What is kept at the top while more is read around it: a turn, or a record of it. */
+/** The turn, or a record of it, that stays at the top while parts around it are loaded. */
 interface Sought {
   readonly turnId: string;
   readonly seq: number | null;
@@ -54,36 +54,36 @@ export class Transcript {
   /** The events after each turn, by its number. */
   #events: ReadonlyMap<number, readonly PageEvent[]> = new Map();
   #turns: readonly PageTurn[] = [];
-  /** How each turn stands, by its id: a part that was read before is read again. */
+  /** The state of each turn, by its id; when it changes, its loaded parts are reloaded. */
   #standing: ReadonlyMap<string, string> = new Map();
   #parts: readonly Part[] = [];
   #asked: Asked | null = null;
-  /** Whether what was asked for may never come. */
+  /** Whether the pending request may have failed. */
   #isInDoubt = false;
   #asking: number | undefined;
   #sought: Sought | null = null;
-  /** Whether it was brought into sight, and what is read around it still makes it higher. */
+  /** Whether it was scrolled into view, and loading around it still makes it grow. */
   #isOpening = false;
   #takesFocus = false;
-  /** Where this scrolled to; from anywhere else a person has scrolled. */
+  /** The scroll position set by this class; any other comes from the user. */
   #top = 0;
 
-  /** `reads` is told the turn that a person has scrolled to. */
+  /** `reads` is called with the turn that the user scrolls to. */
   constructor(session: Pick<SessionView, "folder" | "shared">, reads: (turn: number) => void) {
     this.#session = session;
     this.#reads = reads;
     this.element.tabIndex = 0;
     this.element.addEventListener("scroll", () => this.#scrolled());
     window.addEventListener("scroll", () => this.#readOn());
-    // What is sought stays in sight when the room changes.
+    // The sought place stays visible when the size changes.
     new ResizeObserver(() => this.#keepingPlace(() => {})).observe(this.element);
     for (const act of ["wheel", "pointerdown", "keydown"]) {
-      // Whoever does something else is not brought back.
+      // Do not scroll back after the user did something else.
       window.addEventListener(act, () => this.#leaveOpening(), { capture: true, passive: true });
     }
   }
 
-  /** The turns as they are now; what is read stays where it is. The first time `chosen` is shown. */
+  /** Update the turns; the position stays. The first time, go to `chosen`. */
   show(
     turns: readonly PageTurn[],
     standing: ReadonlyMap<string, string>,
@@ -100,7 +100,7 @@ export class Transcript {
       this.#showEvents();
     });
     if (this.#asked !== null && !standing.has(this.#asked.turnId)) {
-      this.#asked = null; // it was taken back
+      this.#asked = null; // Codex rolled it back
     }
     if (this.#parts.length === 0 && chosen !== null && !standing.has(this.#sought?.turnId ?? "")) {
       this.goTo(chosen, 0);
@@ -108,7 +108,7 @@ export class Transcript {
     this.#readOn();
   }
 
-  /** Go to a turn, or to a record of it, once the choice has rested for so long. */
+  /** Go to a turn, or to a record of it, after a pause of `rest` milliseconds. */
   goTo(turnId: string, rest: number, seq: number | null = null): void {
     window.clearTimeout(this.#asking);
     this.#asking = undefined;
@@ -117,7 +117,7 @@ export class Transcript {
     if (this.#parts.some((part) => part.turnId === turnId && part.offset === 0)) {
       this.#keepingPlace(() => {});
       this.#seek();
-      this.#readOn(); // what was on its way is not waited for any more
+      this.#readOn(); // a pending request for another place no longer counts
     } else {
       this.#asking = window.setTimeout(() => {
         this.#asking = undefined;
@@ -126,14 +126,14 @@ export class Transcript {
     }
   }
 
-  /** Bring it into sight with the focus, at a turn or a record. */
+  /** Scroll to a turn or a record, and focus it. */
   open(turnId: string, seq: number | null): void {
     this.#takesFocus = true;
     this.#isOpening = true;
     this.goTo(turnId, 0, seq);
   }
 
-  /** Something was refused, maybe what was asked for here: it is asked for again with the next change. */
+  /** A request failed, maybe the pending one here; the next change repeats it. */
   fail(): void {
     this.#isInDoubt = true;
     this.#waiting.remove();
@@ -155,13 +155,13 @@ export class Transcript {
     const where = { turnId, folder, speaker: shared?.speaker ?? "You" };
     const rows = await rowsOf(said, standing?.drawn ?? new Map(), where);
     if (this.#asked !== asked) {
-      return; // meanwhile something else was asked for
+      return; // another place was requested meanwhile
     }
     this.#asked = null;
     this.#waiting.remove();
     const end = partAtEnd(turnId, total);
     if (asked.place === "above" && asked.next === null && offset < end.offset) {
-      this.#ask(end, "above"); // only now it is known how long the turn above is
+      this.#ask(end, "above"); // only now is the length of the turn above known
       return;
     }
     const there = this.#parts.find((part) => part.turnId === turnId && part.offset === offset);
@@ -196,7 +196,7 @@ export class Transcript {
     return { turnId, offset, element, steps, events, ...none };
   }
 
-  /** Show at the end of each turn the events after it. */
+  /** Show the events after each turn at its end. */
   #showEvents(): void {
     for (const part of this.#parts) {
       const { turnId, next, events } = part;
@@ -219,7 +219,7 @@ export class Transcript {
     send({ kind: "conversation", turnId: part.turnId, offset: part.offset });
   }
 
-  /** Look on for the record that is sought; give it the focus where that was asked for. */
+  /** Load more until the sought record is found; focus it if requested. */
   #seek(): void {
     const { turnId, seq } = this.#sought ?? { turnId: "", seq: null };
     const found = this.#elementOf(this.#sought);
@@ -254,7 +254,7 @@ export class Transcript {
     return null;
   }
 
-  /** Change what is there; what is sought stays at the top, else what is read where it is. */
+  /** Apply a change; the sought place stays at the top, else the position stays. */
   #keepingPlace(change: () => void): void {
     const pane = this.element;
     const edge = pane.getBoundingClientRect().top;
@@ -305,7 +305,7 @@ export class Transcript {
     this.#readOn();
   }
 
-  /** Read what has changed and what is near; take out what is far away. */
+  /** Load changed and nearby parts; remove distant ones. */
   #readOn(): void {
     const [first, last] = [this.#parts[0], this.#parts.at(-1)];
     if (this.#asked !== null && !this.#isInDoubt) {
@@ -339,7 +339,7 @@ export class Transcript {
     const below = scrollHeight - scrollTop - clientHeight < near && partBehind(last, this.#turns);
     const above = scrollTop < near && partBefore(first, this.#turns);
     if (top >= window.innerHeight || bottom <= 0) {
-      return; // nobody reads it now
+      return; // not visible now
     }
     if (below) {
       this.#ask(below, "below");

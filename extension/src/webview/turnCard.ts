@@ -1,4 +1,4 @@
-/** The chosen turn, which stays above the conversation while one reads: its request, its actions. */
+/** The chosen turn, above the conversation while the user scrolls: its request and its actions. */
 
 import {
   chosenIn,
@@ -14,10 +14,10 @@ import { button, type Child, el, fill, keepingFocus, send } from "./draw.ts";
 export class TurnCard {
   readonly element = el("section.turn", { aria: { label: "The chosen turn" } });
   readonly #choose: (turn: number) => void;
-  /** The values it was drawn from. */
+  /** The values from which it was drawn, as JSON. */
   #drawn = "";
 
-  /** `choose` is told which turn of a row is to be the chosen one. */
+  /** `choose` is called with the turn that the user picks from a row. */
   constructor(choose: (turn: number) => void) {
     this.#choose = choose;
   }
@@ -51,13 +51,13 @@ export class TurnCard {
         el("p.quiet.did", { title: turnText(row) }, turnText(row)),
         buttonsOf(row, chosen, isReadOnly),
       ),
-      // It has the same height for each turn: nothing moves while one reads on.
+      // It has the same height for each turn, so that nothing below moves.
       el("p.asked", { title: task }, task),
       isMerged ? this.#turnButtons(row, chosen.turn) : null,
     ];
   }
 
-  /** The turns of a row that stands for several, to choose from. */
+  /** The buttons for the turns of a row that combines several. */
   #turnButtons({ turns }: PageRow, chosen: number): HTMLElement {
     const buttons = turns.map(({ turn }) => {
       const aria = { label: `Turn ${turn}`, pressed: String(turn === chosen) };
@@ -67,7 +67,7 @@ export class TurnCard {
   }
 }
 
-/** One that does not apply stays in its place: a button that comes would push what is read. */
+/** Make the buttons. Inapplicable ones are disabled, since adding one later would move the text. */
 function buttonsOf(row: PageRow, { turn, turnId }: PageTurn, isReadOnly: boolean): HTMLElement {
   const act = (label: string, action: TurnAction, applies = true) => {
     const made = button(label, "second", () => send({ kind: "turn", turnId, action }));
