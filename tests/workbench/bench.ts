@@ -1,8 +1,8 @@
 /**
- * How long people wait in the editor: from the second click of a double click to the painted
- * picture of a session page, from the click on the side bar to the painted list of a home that
- * was never looked at, and from the last key of a search to its first painted hit.
- * `make bench-editor` runs it, on a machine that does nothing else.
+ * Measures how long people wait in the editor: from the second click of a double click to the
+ * painted picture of a session page, from the click on the side bar to the painted list of a new
+ * home, and from the last key of a search to its first painted hit. `make bench-editor` runs it;
+ * the machine must be idle.
  */
 
 import { execFileSync } from "node:child_process";
@@ -19,7 +19,7 @@ import { Workbench } from "./workbench.ts";
 const ROOT = join(import.meta.dirname, "..", "..");
 const [OPENINGS, LISTS, SEARCHES] = [12, 4, 8];
 
-/** Sessions of `bytes` in all, each of the project. */
+/** Fill the lab with sessions of `bytes` in total, all of its project. */
 function fill(lab: Lab, files: number, bytes: string): void {
   const make = [join(ROOT, "bench/make_tree.py"), "--image-rate", "0", "--out", lab.codexHome];
   const some = ["--files", String(files), "--bytes", bytes, "--form", "paginated"];
@@ -28,14 +28,16 @@ function fill(lab: Lab, files: number, bytes: string): void {
   for (const name of readdirSync(root, { recursive: true, encoding: "utf8" })) {
     if (name.endsWith(".jsonl")) {
       const path = join(root, name);
-      const text = readFileSync(path, "latin1"); // the bytes as they are
+      const text = readFileSync(path, "latin1"); // byte for byte
       const { cwd } = JSON.parse(text.slice(0, text.indexOf("\n"))).payload;
-      writeFileSync(path, text.replaceAll(cwd, lab.project), "latin1"); // each turn names it
+      writeFileSync(path, text.replaceAll(cwd, lab.project), "latin1"); // the project in each turn
     }
   }
 }
 
-/** Another extension, with a row that opens an empty page: what the editor needs for any page. */
+/**
+ * Add another extension with a row that opens an empty page: the editor's own share of the time.
+ */
 function addEmptyPage(lab: Lab): void {
   const name = "empty-page";
   const version = "0.0.1";
@@ -66,7 +68,7 @@ exports.activate = () => {
   writeFileSync(list, JSON.stringify([...JSON.parse(readFileSync(list, "utf8")), own]));
 }
 
-/** Runs in each frame: tell when keys and the mouse go down, and when pictures, rows and hits are painted. */
+/** Runs in each frame: log clicks and key presses, and when pictures, rows and hits are painted. */
 function tellTimes(): void {
   const tell = (what: string, at = performance.now()) =>
     console.log(`at ${what} ${Math.round(performance.timeOrigin + at)}`);
@@ -78,7 +80,7 @@ function tellTimes(): void {
       port1.onmessage = () => tell(what);
       port2.postMessage(0);
     });
-  // The page itself is written into a frame in the frame of the webview, once that was loaded.
+  // The page is written into a nested frame once the webview has loaded.
   const look = () => {
     const shown = document.querySelector<HTMLIFrameElement>("#active-frame")?.contentDocument;
     if (shown?.querySelector(".chart path, .chart rect")) {
@@ -114,7 +116,7 @@ function tellTimes(): void {
   }
 }
 
-/** Collect what `tellTimes` tells: by each word the newest time. */
+/** Collect the times that `tellTimes` logs: the newest for each word. */
 async function clock(page: Page): Promise<Map<string, number>> {
   const times = new Map<string, number>();
   page.on("console", (message) => {
@@ -175,7 +177,7 @@ test("a session page opens", { timeout: 600_000 }, async (t) => {
         .waitFor({ state: "attached" });
       await becomes(() => times.has("picture"), true);
       const time = (times.get("picture") ?? 0) - (times.get("click") ?? 0);
-      opening < 0 || waited[name].push(time); // the first reads the session
+      opening < 0 || waited[name].push(time); // the first one reads the session
       await page.waitForTimeout(1_500);
       await workbench.command("View: Close All Editors");
       await page.waitForTimeout(500);
@@ -248,7 +250,7 @@ test("a search of 276 shows its first hit", { timeout: 600_000 }, async (t) => {
       await becomes(() => times.has("hits"), true);
       await search.getByText(/ hits? in \d+ sessions?(, the newest)?$/).waitFor();
       if (searched >= 0) {
-        first.push((times.get("hits") ?? 0) - (times.get("key") ?? 0)); // the first fills the caches
+        first.push((times.get("hits") ?? 0) - (times.get("key") ?? 0)); // fills the caches
         whole.push(Math.round(performance.now() - start));
       }
       await page.keyboard.press("Escape");

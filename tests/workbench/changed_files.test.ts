@@ -1,4 +1,4 @@
-/** What a session changed in files: marks in words, diffs with the texts that are proved. */
+/** Changed files: their states in the rows, and diffs with verified texts. */
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -16,7 +16,7 @@ function patch(...lines: readonly string[]): string {
 test("a person sees the files that a session changed, and later changes", async (t) => {
   const lab = Lab.shared();
   const hourAgo = Date.now() / 1000 - 3600;
-  // As the session left them, and before its records, so that they are known to be that.
+  // Written before the session's records, so these count as its own changes.
   utimesSync(lab.write("prices.py", "price = 2\n"), hourAgo, hourAgo);
   utimesSync(lab.write("old.py", "new way\n"), hourAgo, hourAgo);
   lab.write("kept.py", "kept = 1\n");
@@ -102,7 +102,7 @@ test("a person sees the files that a session changed, and later changes", async 
     await workbench.command("Codex Checkpoints: Show Changed Files");
     await tab(/what changed \(3 files\)/);
     await entry("price = 2").waitFor();
-    // What Git has, and the patches of the session, lead to what is there now.
+    // Git's text and the session's patches lead to the current text.
     await entry("kept = 2").waitFor();
     assert.equal(await entry("kept.py").getByText("(from patches)").count(), 0);
     await workbench.closeTab();

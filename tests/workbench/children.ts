@@ -1,4 +1,4 @@
-/** Child processes in groups of their own, none of which outlives the test run. */
+/** Child processes in groups of their own; none outlives the test run. */
 
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -18,7 +18,7 @@ for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
 
 export class Child {
   readonly process: ChildProcess;
-  /** All that it has printed. */
+  /** All output so far. */
   output = "";
   readonly #ended: Promise<unknown>;
   readonly #listeners = new Set<() => void>();
@@ -46,7 +46,7 @@ export class Child {
     }
   }
 
-  /** Wait until it has printed something; its match. */
+  /** Wait until the output matches a pattern, and return the match. */
   async prints(pattern: RegExp, withinMs: number): Promise<RegExpMatchArray> {
     const { promise, resolve, reject } = Promise.withResolvers<RegExpMatchArray>();
     const complain = () => reject(new Error(`it never printed ${pattern}:\n${this.output}`));
@@ -69,18 +69,18 @@ export class Child {
     }
   }
 
-  /** Write a line into it. */
+  /** Send a line to its standard input. */
   tell(line: string): void {
     this.process.stdin?.write(`${line}\n`);
   }
 
-  /** Wait for its end; its exit code. */
+  /** Wait for its exit, and return the exit code. */
   async ends(withinMs: number): Promise<number | null> {
     await Promise.race([this.#ended, sleep(withinMs, undefined, { ref: false })]);
     return this.process.exitCode;
   }
 
-  /** End it and its whole group. */
+  /** Kill it and its process group. */
   async end(): Promise<void> {
     const group = this.process.pid as number;
     signal(group, "SIGTERM");
@@ -95,6 +95,6 @@ function signal(group: number, name: NodeJS.Signals): void {
   try {
     process.kill(-group, name);
   } catch {
-    // The process has ended.
+    // The process has already ended.
   }
 }

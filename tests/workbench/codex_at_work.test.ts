@@ -11,7 +11,7 @@ import { Lab } from "./lab.ts";
 import { inFront } from "./pages.ts";
 import { atOnce, shows, step, Workbench } from "./workbench.ts";
 
-/** The hash of a file of the project as it lies there now. */
+/** Return the current hash of a file of the project. */
 function hashOf(lab: Lab, name: string): string {
   return createHash("sha256")
     .update(readFileSync(join(lab.project, name)))
@@ -67,7 +67,7 @@ test("work of Codex and typing in the editor show within two seconds", async (t)
   });
 
   await step(t, "the steps that are done are marked, and a look is no artifact", async () => {
-    await codex.goOn(); // a command that only looks
+    await codex.goOn(); // a command that only reads
     await codex.goOn();
     await shows(row("Plan, 3 of 3 done"));
     await shows(row(`${STEPS[0]}, done`));
@@ -86,7 +86,8 @@ test("work of Codex and typing in the editor show within two seconds", async (t)
     t,
     "an edit in the editor marks the file, and changes the hash everywhere",
     async () => {
-      // An edit right after a patch counts as part of it, until the file has rested.
+      // An edit right after a patch counts as part of it, until the file has been quiet for a
+      // while.
       await shows(row("file calc/core.py, as the session left it"));
       const before = hashOf(lab, "calc/core.py");
       await workbench.editor("/calc/core.py").click();
@@ -112,7 +113,7 @@ test("work of Codex and typing in the editor show within two seconds", async (t)
 test("the page of a session shows each step of Codex as it happens, and nothing moves", async (t) => {
   const lab = new Lab({ forCodex: true });
   const codex = await CodexAtWork.prepare(t, lab);
-  // So low that the page has to be scrolled.
+  // So low that the page scrolls.
   const workbench = await Workbench.open(t, lab, {
     whole: true,
     size: { width: 1200, height: 560 },
@@ -127,7 +128,7 @@ test("the page of a session shows each step of Codex as it happens, and nothing 
     const took = Math.round(performance.now() - start);
     t.diagnostic(`it stood there after ${took} ms, of ${Math.round(soon)} that this machine has`);
   };
-  // What a page scrolls is rounded to whole pixels.
+  // Scroll positions are rounded to whole pixels.
   let top = 0;
   const place = async () => {
     const { top: now, ...found } = await looked();
@@ -157,9 +158,9 @@ test("the page of a session shows each step of Codex as it happens, and nothing 
     await first.evaluate((each) => {
       Object.assign(each, { marked: true });
       const behind = document.createElement("p");
-      behind.style.height = "100vh"; // else there would be nothing to scroll yet
+      behind.style.height = "100vh"; // otherwise there is nothing to scroll yet
       document.body.append(behind);
-      each.scrollIntoView({ block: "center" }); // what is above it is in sight, and could push it
+      each.scrollIntoView({ block: "center" }); // changes above would now push it down
     });
   });
   await place();

@@ -1,4 +1,4 @@
-/** The real Codex CLI at work in a lab, held by its scripted model between its steps. */
+/** The real Codex CLI at work in a lab; its scripted model pauses between steps. */
 
 import { join } from "node:path";
 import type { TestContext } from "node:test";
@@ -9,7 +9,7 @@ const ROOT = join(import.meta.dirname, "..", "..");
 const PYTHON = join(ROOT, ".venv", "bin", "python");
 const PATIENCE_MS = 120_000;
 
-/** What Codex is asked for, and the steps of its plan: the story that `tests/codex` tells too. */
+/** Codex's prompt and its plan, the same as in `tests/codex`. */
 export const TASK = "Fix the division in calc.";
 export const STEPS = ["Read the module", "Fix the division", "Count the lines"];
 
@@ -21,7 +21,7 @@ export class CodexAtWork {
     this.#child = child;
   }
 
-  /** Make the home and the project in the lab; Codex itself starts with `begin`. */
+  /** Create the home and the project in the lab; `begin` starts Codex. */
   static async prepare(test: TestContext, lab: Lab): Promise<CodexAtWork> {
     const program = join(import.meta.dirname, "codex_at_work.py");
     const child = new Child([PYTHON, program, lab.root], {
@@ -32,20 +32,20 @@ export class CodexAtWork {
     return new CodexAtWork(child);
   }
 
-  /** Start Codex; back when it has asked the model for the first time. */
+  /** Start Codex; resolves at its first request to the model. */
   async begin(): Promise<void> {
     this.#child.tell("begin");
     await this.#waits();
   }
 
-  /** Give it the next answer; back when it has acted on it and asks again. */
+  /** Release the next answer; resolves when Codex has handled it and makes the next request. */
   async goOn(): Promise<void> {
     this.#released += 1;
     this.#child.tell("go on");
     await this.#waits();
   }
 
-  /** Give it the last answer; back when it has ended. */
+  /** Release the last answer; resolves when Codex has exited. */
   async end(): Promise<void> {
     this.#child.tell("go on");
     await this.#child.prints(/"done"/, PATIENCE_MS);

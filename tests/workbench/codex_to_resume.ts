@@ -9,12 +9,12 @@ const ROOT = join(import.meta.dirname, "..", "..");
 const PYTHON = join(ROOT, ".venv", "bin", "python");
 const PATIENCE_MS = 120_000;
 
-/** What was asked for in the two turns, and what the model said in the first: as in the driver. */
+/** The prompts of the two turns, the same as in the driver. */
 export const TASK = "Fix the division in calc.";
 export const LATER = "Now something else entirely.";
 export const SAID = "I would rather divide truly.";
 
-/** One question to the model: the texts of its input, and how many questions there were. */
+/** A request to the model: the texts of its input, and the number of requests so far. */
 export interface Asked {
   readonly calls: number;
   readonly texts: readonly string[];
@@ -22,7 +22,7 @@ export interface Asked {
 
 export class CodexToResume {
   readonly session: string;
-  /** What a terminal needs beyond the lab to run this Codex. */
+  /** The environment that a terminal needs, beyond the lab's, to run this Codex. */
   readonly environment: Readonly<Record<string, string>>;
   readonly #child: Child;
   #asked = 0;
@@ -34,7 +34,7 @@ export class CodexToResume {
     this.environment = { PATH: path, SCRIPTED_MODEL_KEY: "no-key" };
   }
 
-  /** Make the home and the project in the lab, and let Codex work. */
+  /** Create the home and the project in the lab, and run Codex. */
   static async work(test: TestContext, lab: Lab): Promise<CodexToResume> {
     const program = join(import.meta.dirname, "codex_to_resume.py");
     const child = new Child([PYTHON, program, lab.root], {
@@ -45,14 +45,14 @@ export class CodexToResume {
     return new CodexToResume(child, session as string, lab);
   }
 
-  /** Have the model answer this; back when it can. */
+  /** Let the model answer this prompt; resolves when it is ready to. */
   async answers(prompt: string): Promise<void> {
     this.#asked += 1;
     this.#child.tell(prompt);
     await this.#child.prints(new RegExp(`("answers"[^]*){${this.#asked}}`), PATIENCE_MS);
   }
 
-  /** What the model was asked with, for what it was to answer last. */
+  /** Return the model's input for the last prompt. */
   async asked(): Promise<Asked> {
     const pattern = new RegExp(`(?:^.*"asked".*$[^]*?){${this.#asked}}`, "m");
     const [all] = await this.#child.prints(pattern, PATIENCE_MS);

@@ -1,4 +1,4 @@
-/** A session is compacted from its menu: looked at first, done, reported, and taken back. */
+/** A session is compacted from its menu: previewed, compacted, reported and undone. */
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { writeSession } from "./rollouts.ts";
 import { becomes } from "./waiting.ts";
 import { shows, step, Workbench } from "./workbench.ts";
 
-/** Every session file with its content. */
+/** Read all session files. */
 function rollouts(lab: Lab): Map<string, string> {
   const root = join(lab.codexHome, "sessions");
   const names = readdirSync(root, { recursive: true, encoding: "utf8" });
@@ -19,12 +19,12 @@ function rollouts(lab: Lab): Map<string, string> {
   return new Map(files.map((name) => [name, readFileSync(join(root, name), "utf8")]));
 }
 
-/** The sign in front of a line, as the style has it. */
+/** Return the sign that the stylesheet puts in front of a line. */
 function signOf(line: Locator): Promise<string> {
   return line.evaluate((it) => getComputedStyle(it, "::before").content);
 }
 
-/** Lines that all differ, so that a larger budget quotes more of them. */
+/** Make distinct lines, so that a larger budget quotes more of them. */
 function measured(turn: number, count: number): string {
   const times = (n: number) => `read_${turn}_${n}() took ${n * 7} ms, `.repeat(4);
   const lines = Array.from({ length: count }, (_, n) => times(n));
@@ -166,7 +166,7 @@ test("a session is compacted after a look at Codex's next request", async (t) =>
     const then = workbench.editor("codex-checkpoints://then");
     await diff.and(page.locator(":visible")).first().waitFor();
     await then.locator(".view-line").first().waitFor();
-    await then.click(); // the editor shows the first change, wherever that is
+    await then.click(); // the editor scrolls to the first change
     await page.keyboard.press("Control+Home");
     await then.getByText("Make the shop faster").first().waitFor();
     await workbench.screenshot("compaction diff");

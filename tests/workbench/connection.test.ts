@@ -1,4 +1,4 @@
-/** Codex is connected and disconnected from the editor, with the real Codex asked for its trust. */
+/** Codex is connected and disconnected from the editor; the real Codex grants the trust. */
 
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
@@ -11,14 +11,14 @@ import { shows, step, Workbench } from "./workbench.ts";
 
 const CODEX = join(import.meta.dirname, "..", "codex", "node_modules", ".bin");
 
-/** Codex answers from another process, which it starts first. */
+/** Codex answers from another process, which it has to start. */
 const CODEX_MS = 30_000;
 
 const CONFIG = '# my own\nmodel = "gpt-5.5"\n\n[features]\nhooks = true # said by hand\n';
 
 test("codex is connected after a look at every line, and disconnected without a trace", async (t) => {
   const lab = new Lab();
-  // As those have it who keep their settings together.
+  // The setup of people who keep their configuration files elsewhere and link them.
   const config = join(lab.codexHome, "config.toml");
   const kept = join(lab.codexHome, "..", "kept");
   mkdirSync(kept, { recursive: true });
@@ -122,7 +122,7 @@ test("codex is connected after a look at every line, and disconnected without a 
   });
 });
 
-/** Trust all hooks, as Codex does when a person says so. */
+/** Trust all hooks, as Codex does after the user agrees. */
 async function trust(lab: Lab): Promise<void> {
   const codex = new Child([join(CODEX, "codex"), "app-server"], {
     cwd: lab.project,

@@ -1,4 +1,4 @@
-/** The conversation of a session: rendered, its links checked, and nothing of it in power. */
+/** The conversation of a session: it is rendered, its links are checked, and nothing in it runs. */
 
 import assert from "node:assert/strict";
 import { symlinkSync } from "node:fs";
@@ -36,7 +36,7 @@ def total(items: list[str]) -> float:
 > Nothing else has changed.
 `;
 
-/** Whatever could run, be fetched, or be followed without a look at it. */
+/** Markdown that could run, be fetched, or be followed without a check. */
 const HOSTILE = `
 <script>parent.owned = owned = true</script>
 <img src=x onerror="owned=true"> <iframe src="https://tracker.example/frame"></iframe>
@@ -51,7 +51,7 @@ const HOSTILE = `
 \u202eesrever \u001b[31mred\u0007 ${"x".repeat(3_000)}
 `;
 
-/** A turn of which each message takes long to read. */
+/** A turn whose messages are slow to parse. */
 const TIRING = [
   ...["- ", "> ", "[", "![", "*a_ ", "|a", "<http:", "a\n=\n", "\u202e"],
   "[a](b.ts) ",

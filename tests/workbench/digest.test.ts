@@ -9,7 +9,7 @@ import { step, Workbench } from "./workbench.ts";
 
 const LINK = "[link](command:workbench.action.toggleSidebarVisibility)";
 
-/** A session with something for most sections of a digest. */
+/** Write a session with content for most sections of a digest. */
 function write(lab: Lab): void {
   lab.write("shop.py", "price = 1\n");
   writeSession(lab.codexHome, {

@@ -1,4 +1,4 @@
-/** Whatever a session file says is text: nothing of it is obeyed, rendered or run. */
+/** Text in a session file stays text: it is not interpreted, rendered or run. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -14,15 +14,15 @@ const SCRIPT = `<script>parent.owned = owned = true</script><img src=x onerror="
 const LONG = "a word and another ".repeat(550);
 const OBEYED = "$(trash) \u001b[31mred\u001b]0;owned\u0007 \u202eesrever\u2066";
 
-/** How that reads when nothing of it is obeyed; what controls is gone. */
+/** The inert form of `OBEYED`, without control characters. */
 const READS = new RegExp(
   ["$(trash)", "[31mred", "esrever"].map((part) => RegExp.escape(part)).join(".*"),
 );
 
-/** What the workbench itself puts into trees and status bar. */
+/** Elements that the workbench itself adds to trees and the status bar. */
 const ITS_OWN = ".label-name, .action-label, .statusbar-item-label";
 
-/** Assert that nothing below a place is more than text. */
+/** Assert that the elements below a place are plain text. */
 async function isInert(place: Locator): Promise<void> {
   const strange = await place.evaluateAll((elements, itsOwn) => {
     const alive = "a, img, strong, script, .codicon-trash, .codicon-gear, .detected-link";
@@ -37,7 +37,7 @@ async function isInert(place: Locator): Promise<void> {
   assert.deepEqual(strange, []);
 }
 
-/** Assert that a page holds nothing but what the page itself is made of. */
+/** Assert that a page contains only its own elements. */
 async function isInertPage(front: FrameLocator, drawn = "none"): Promise<void> {
   const strange = await front.locator("body").evaluate((body, drawn) => {
     const alive = [
@@ -89,7 +89,7 @@ test("markup, escapes, links and icons of a session are shown literally", async 
     await isInert(workbench.checkpoint);
     await isInert(workbench.status);
     await workbench.checkpoint.getByRole("treeitem", { name: /^Plan/ }).click();
-    await page.keyboard.press("End"); // the commands are the last rows
+    await page.keyboard.press("End"); // the commands are in the last rows
     await workbench.checkpoint.getByText("make '[link]").waitFor();
     await isInert(workbench.checkpoint);
 

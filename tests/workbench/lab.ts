@@ -1,4 +1,4 @@
-/** A throw-away machine: a home, a project, a CODEX_HOME, and an environment full of traps. */
+/** A throw-away machine: a home, a project, a CODEX_HOME, and an environment with traps. */
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -9,21 +9,21 @@ import { becomes } from "./waiting.ts";
 const CLI = join(import.meta.dirname, "..", "..", ".venv", "bin", "codex-checkpoints");
 
 export class Lab {
-  // Short: a unix socket lies in it, and its path may have 107 bytes.
+  // Short: a Unix socket is created in it, and its path is limited to 107 bytes.
   readonly root = mkdtempSync(join(tmpdir(), "wb-"));
-  /** The four that the driver of the real Codex uses as well (`CodexHome`). */
+  /** These four are also used by the driver of the real Codex (`CodexHome`). */
   readonly codexHome = join(this.root, "codex_home");
   readonly project = join(this.root, "project");
   readonly user = join(this.root, "user");
   readonly temp = join(this.root, "temp");
-  /** The workbench's own. */
+  /** Folders of the workbench. */
   readonly userData = join(this.root, "ud");
   readonly extensions = join(this.root, "ex");
   readonly profile = join(this.root, "browser");
   readonly trap = join(this.root, "trap");
   static #shared: Lab | undefined;
 
-  /** The one that the tests of a process have after each other, each as if it were new. */
+  /** A lab that the tests of a process reuse one after the other, each as if it were new. */
   static shared(): Lab {
     Lab.#shared ??= new Lab();
     return Lab.#shared;
@@ -33,20 +33,20 @@ export class Lab {
     return this === Lab.#shared;
   }
 
-  /** Make the folders; the real Codex's driver makes those that it shares by itself. */
+  /** Create the folders; the real Codex's driver creates the ones that it shares. */
   constructor(options: { forCodex?: boolean } = {}) {
     const shared = [this.codexHome, this.project, this.user, this.temp];
     const own = [this.userData, this.extensions, this.profile, this.trap];
     for (const folder of options.forCodex ? own : [...shared, ...own]) {
       mkdirSync(folder, { recursive: true });
     }
-    // Whoever takes modules from the user's PYTHONPATH ends here.
+    // Importing modules from the user's PYTHONPATH fails here.
     for (const module of ["sitecustomize", "attrs", "cattrs", "orjson", "pygls", "watchdog"]) {
       writeFileSync(join(this.trap, `${module}.py`), "raise SystemExit('taken from PYTHONPATH')\n");
     }
   }
 
-  /** Put a file into the project. */
+  /** Write a file of the project. */
   write(name: string, text: string, mode = 0o644): string {
     return this.writeIn(this.project, name, text, mode);
   }
@@ -58,7 +58,7 @@ export class Lab {
     return path;
   }
 
-  /** What the workbench and all that it starts see: of the outside, the PATH alone. */
+  /** The environment of the workbench and its children; only the PATH comes from outside. */
   environment(): Record<string, string> {
     return {
       PATH: process.env.PATH ?? "",
@@ -70,28 +70,28 @@ export class Lab {
       PYTHONPATH: this.trap,
       PYTHONNOUSERSITE: "",
       EXTENSIONS_GALLERY: "{}",
-      VSCODE_CLI: "1", // else a login shell is asked for another PATH
+      VSCODE_CLI: "1", // otherwise VS Code asks a login shell for the PATH
     };
   }
 
-  /** Run our own command line in it; what it answers. */
+  /** Run our command line in the lab, and parse its JSON output. */
   run(...args: readonly string[]) {
     return JSON.parse(this.print(...args, "--json"));
   }
 
-  /** Run our own command line in it; what it prints for a person. */
+  /** Run our command line in the lab, and return its output for people. */
   print(...args: readonly string[]): string {
     const { PYTHONPATH: _, ...env } = this.environment();
     return execFileSync(CLI, args, { env, cwd: this.project, encoding: "utf8" });
   }
 
-  /** The process of the extension's server, once there is one and no more; or none. */
+  /** Wait for exactly one server process of the extension, or for none. */
   async server(count: 0 | 1 = 1): Promise<number> {
-    await becomes(() => this.servers().length, count); // the one before may still be ending
+    await becomes(() => this.servers().length, count); // the previous one may still be exiting
     return this.servers()[0] ?? Number.NaN;
   }
 
-  /** All processes of the extension's server. */
+  /** Return all server processes of the extension. */
   servers(): readonly number[] {
     return execFileSync("ps", ["-eo", "pid=,args="], { encoding: "utf8" })
       .split("\n")
@@ -99,7 +99,7 @@ export class Lab {
       .map((line) => Number.parseInt(line, 10));
   }
 
-  /** Take away what a test has put there, and what the workbench remembers. */
+  /** Remove a test's files, and the workbench's stored state. */
   empty(): void {
     for (const folder of [this.codexHome, this.project, this.user, join(this.userData, "User")]) {
       remove(folder);

@@ -1,4 +1,4 @@
-/** `make run` without VS Code: a workbench behind a password, which Ctrl+C ends without a trace. */
+/** `make run` without VS Code: a workbench behind a password; Ctrl+C ends all its processes. */
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -21,7 +21,7 @@ test("the session named in the environment is open when the window opens", async
   const workbench = await Workbench.open(t, lab, { environment });
 
   const name = "Let the reader take the price lists of all our suppliers.";
-  // Window, server and the first web view of a new profile start at the same time.
+  // The window, the server and the first webview of a new profile start at the same time.
   const heading = inFront(workbench.page).getByRole("heading", { name }).first();
   await heading.waitFor({ timeout: 30_000 });
   await shows(workbench.sessions.getByRole("treeitem", { name, selected: true }));

@@ -1,4 +1,4 @@
-/** Thousands of sessions: the first page comes soon, the others when they are asked for. */
+/** Thousands of sessions: the first page appears quickly, and the others load on demand. */
 
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
@@ -12,7 +12,7 @@ import { shows, step, Workbench } from "./workbench.ts";
 
 const MANY = 5_000;
 
-/** Runs in the window: tell what the views say while they have no rows. */
+/** Runs in the window: log the texts of the views while they have no rows. */
 function tellOfTexts(): void {
   const look = () => {
     for (const { textContent } of document.querySelectorAll(".sidebar .welcome-view-content")) {
@@ -31,7 +31,7 @@ test("the first of 5,000 sessions show sooner on a warm index than the workbench
   lab.write("notes.txt", "");
   for (let number = 1; number <= MANY; number += 1) {
     const cwd = number % 2 === 0 ? lab.project : "/elsewhere";
-    // Of a long one only the ends are read for a row.
+    // For a row of a long session, only its start and its end are read.
     const long = { commands: ["make"], output: "built\n".repeat(100_000), answer: "Done." };
     const more =
       number === 196 ? { further: Array(3).fill({ task: "Go on.", ...long }), ...long } : {};
@@ -47,7 +47,7 @@ test("the first of 5,000 sessions show sooner on a warm index than the workbench
     await newest.waitFor({ timeout: 60_000 });
   });
 
-  // Of three, the best counts: another process may have had the machine.
+  // The best of three counts: another process may have used the machine.
   const shares: number[] = [];
   while (shares.length < 3 && !shares.some((share) => share < 1)) {
     const asked = performance.now();
@@ -76,7 +76,7 @@ test("the first of 5,000 sessions show sooner on a warm index than the workbench
       await lab.server(0);
       rmSync(join(lab.codexHome, "codex-checkpoints"), { recursive: true });
       await page.goBack();
-      await workbench.showView(); // sooner than the extension runs
+      await workbench.showView(); // before the extension runs
       await newest.waitFor();
       await becomes(() => workbench.log.includes("index: current"), true);
       assert.match(workbench.log, /sessions here: 50.*index: current/s);
@@ -112,7 +112,7 @@ test("the first of 5,000 sessions show sooner on a warm index than the workbench
     await workbench.command("Codex Checkpoints: Open Session Page");
     await inFront(page).locator("#page[data-ready]").waitFor();
     assert.equal(turns(), 4);
-    await page.waitForTimeout(1_000); // the list was drawn again meanwhile
+    await page.waitForTimeout(1_000); // the list is redrawn meanwhile
     await shows(old.and(page.locator('[aria-selected="true"]')));
     assert.deepEqual(await old.boundingBox(), before);
   });

@@ -1,4 +1,4 @@
-/** Turns are marked and compared, files pinned, branches gone to and deleted: all from the lists. */
+/** Turns are marked and compared, files pinned, branches opened and deleted, all from the lists. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ import { rollBack, writeSession } from "./rollouts.ts";
 import { becomes } from "./waiting.ts";
 import { again, shows, step, Workbench } from "./workbench.ts";
 
-/** Fold a row out, or in. */
+/** Fold or unfold a row. */
 function twist(row: Locator): Promise<void> {
   return row.locator(".monaco-tl-twistie").click();
 }
@@ -28,7 +28,7 @@ test("turns are marked, reverted turns shown and branches opened, all from the l
       { task: "And write the tests", commands: ["make test"] },
     ],
   });
-  // Of another day: its row moves to today when it is written to, and stays unfolded.
+  // From yesterday: its row moves to today when the session is written, and stays unfolded.
   const day = 60 * 25;
   const sorting = { task: "Sort the prices", cwd: lab.project, age: day, plan: ["Measure it"] };
   const sorted = writeSession(lab.codexHome, {
@@ -180,11 +180,11 @@ test("turns are marked, reverted turns shown and branches opened, all from the l
     await workbench.menu(row(/^Try a cache, /), "Delete Session Branch…");
     const sure = page.getByRole("button", { name: "Delete", exact: true });
     await sure.waitFor();
-    await page.keyboard.press("Enter"); // keeps it
+    await page.keyboard.press("Enter"); // keeps the branch
     await sure.waitFor({ state: "detached" });
     await workbench.menu(row(/^Try a cache, /), "Delete Session Branch…");
     await sure.click();
-    // It has a turn of the person's own, so that is asked about too.
+    // The branch has a turn by the user, which needs a second confirmation.
     await page.getByRole("button", { name: "Delete All", exact: true }).click();
     await row(/^Try a cache, /).waitFor({ state: "detached" });
     await row("Branch: Try a cache").waitFor({ state: "detached" });
@@ -208,8 +208,8 @@ test("turns are marked, reverted turns shown and branches opened, all from the l
       await front.getByText("The marker's turn has been rolled back since").waitFor();
       await front.getByText("Sort the prices · marked").waitFor();
       await front.getByText("The conversation up to the marker", { exact: true }).waitFor();
-      await page.mouse.move(1, 1); // the tooltip of a row may lie over the page
-      // An answer that was under way may draw the page once more with what was chosen before.
+      await page.mouse.move(1, 1); // a row's tooltip may cover the page
+      // A pending answer may redraw the page with the previous choice.
       const hard = front.getByRole("radio", { name: "Reset context for performance" });
       await again((timeout) => hard.check({ timeout }));
       await front.getByText("[ ] Sort them").waitFor();

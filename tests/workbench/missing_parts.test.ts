@@ -1,4 +1,4 @@
-/** A missing or broken part has its sentence and its remedy; an untrusted folder runs nothing. */
+/** A missing or broken part has a message with a remedy; an untrusted folder runs nothing. */
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -102,7 +102,7 @@ test("without a Python the view says so, and finds one installed later", async (
   await workbench.sessions.getByRole("treeitem", { name: "Waiting." }).waitFor();
 });
 
-// For half a minute the first of them only waits: the others go on beside it.
+// In parallel, since the first one mostly waits, for half a minute.
 suite("a server", { concurrency: 2 }, () => {
   test("a server that never answers times out and is killed", async (t) => {
     const lab = new Lab();
@@ -162,7 +162,7 @@ suite("a server", { concurrency: 2 }, () => {
   });
 });
 
-/** The interpreter itself, not the name of a virtual environment or of a version manager. */
+/** Return the interpreter itself, not a link in a virtual environment or of a version manager. */
 function realPython(): string {
   const venv = join(import.meta.dirname, "..", "..", ".venv", "bin", "python");
   const says = "import os, sys; print(os.path.realpath(sys.executable))";

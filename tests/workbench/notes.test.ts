@@ -1,4 +1,4 @@
-/** Facts and decisions from the editor: stated, seen to fail, verified again, taken back. */
+/** Facts and decisions in the editor: added, found suspect, verified again, revoked. */
 
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";
@@ -8,7 +8,7 @@ import { inEachTheme, inFront } from "./pages.ts";
 import { writeSession } from "./rollouts.ts";
 import { shows, step, Workbench } from "./workbench.ts";
 
-/** Make the project a repository that knows its files as they are now. */
+/** Commit the project's files in a new Git repository. */
 function commit(lab: Lab): void {
   const git = (...words: string[]) =>
     execFileSync("git", ["-c", "user.name=Ana", "-c", "user.email=ana@example.org", ...words], {
@@ -36,7 +36,7 @@ test("notes are added, become suspect with their files, are verified again and r
   const row = (name: string | RegExp): Locator =>
     workbench.checkpoint.getByRole("treeitem", { name });
   const asks = (question: string) => picker.getByText(question);
-  /** Answer one question of a sequence: type, or choose what is on offer. */
+  /** Answer one question of a sequence: type a text, or choose an item. */
   const answer = async (question: string, text: string) => {
     await asks(question).waitFor();
     await picker.locator("input[type=text]").first().fill(text);
@@ -46,13 +46,13 @@ test("notes are added, become suspect with their files, are verified again and r
     await picker.locator(`input[placeholder="${question}"]`).waitFor();
     await picker.locator(".monaco-list-row").filter({ hasText: name }).first().click();
   };
-  /** State a note in one text. */
+  /** Add a note in one text. */
   const state = async (kind: "Fact" | "Decision", text: string) => {
     await workbench.command("Codex Checkpoints: Add Note…");
     await answer("Fact or decision to remember", text);
     await choose("What is it?", kind);
   };
-  /** Take the evidence that is selected already. */
+  /** Accept the preselected evidence. */
   const takes = async (name: string) => {
     await picker.locator('input[placeholder="What is the evidence?"]').waitFor();
     await picker.locator(".monaco-list-row.focused").filter({ hasText: name }).waitFor();

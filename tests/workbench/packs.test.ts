@@ -1,4 +1,4 @@
-/** What a session knows leaves as a file, and comes in again as a session of its own. */
+/** A session's knowledge is exported to a file, and imported as a new session. */
 
 import assert from "node:assert/strict";
 import { readFileSync, truncateSync, writeFileSync } from "node:fs";
@@ -72,7 +72,7 @@ test("a session is exported, and imported after a look at the text for a model",
   );
 });
 
-/** Write a pack like another that names many large files, and those; return where it lies. */
+/** Write a copy of a pack that names many large files, and create those; return its path. */
 function writeLarge(pack: string, folder: string): string {
   const told = JSON.parse(readFileSync(pack, "utf8"));
   const { artifacts } = told.checkpoint;

@@ -1,11 +1,11 @@
-/** The pages of ours in front of a workbench, and what they must be for everybody who reads them. */
+/** Our pages in the front of a workbench, and checks of their accessibility. */
 
 import assert from "node:assert/strict";
 import axe from "axe-core";
 import type { FrameLocator, Page } from "playwright-core";
 import type { Workbench } from "./workbench.ts";
 
-/** A theme of each kind that there is, with its class on the workbench, and its kind in a page. */
+/** A theme of each kind, with its class on the workbench and its kind on a page. */
 const THEMES = {
   dark: { theme: "Dark 2026", kind: "vs-dark", page: "vscode-dark" },
   "high contrast dark": {
@@ -27,12 +27,12 @@ declare global {
   }
 }
 
-/** The page of ours that is in front. */
+/** Return the page in front. */
 export function inFront(page: Page): FrameLocator {
   return page.frameLocator("iframe.webview.ready:visible").frameLocator("#active-frame");
 }
 
-/** Do something in each kind of theme, first in the one that is shown; the last one stays. */
+/** Run something in each kind of theme, first in the current one; the last one stays. */
 export async function inEachTheme(
   workbench: Workbench,
   run: (colours: string) => Promise<void>,
@@ -53,7 +53,7 @@ export async function inEachTheme(
   }
 }
 
-/** Take a picture of a page in each kind of theme, in which nobody is kept out of it. */
+/** Take a screenshot and check the accessibility of a page in each kind of theme. */
 export async function isForEverybody(workbench: Workbench, name: string): Promise<void> {
   await inEachTheme(workbench, async (colours) => {
     await workbench.screenshot(`${name} ${colours}`);
@@ -62,13 +62,13 @@ export async function isForEverybody(workbench: Workbench, name: string): Promis
 }
 
 /**
- * What axe-core finds against the page in front, each with its place.  A colour that it cannot
- * measure is found too.
+ * Return axe-core's findings on the page in front, each with its element; a contrast that axe
+ * cannot measure is a finding too.
  */
 export async function barriers(page: Page): Promise<readonly string[]> {
   const body = inFront(page).locator("body");
   if (!(await body.evaluate(() => "axe" in window))) {
-    // By the browser's debugging protocol: the page's own policy lets no script in.
+    // Through the debugging protocol, since the page's own policy blocks scripts.
     await body.evaluate(`${axe.source}; 0`);
   }
   return body.evaluate(async () => {
@@ -80,13 +80,13 @@ export async function barriers(page: Page): Promise<readonly string[]> {
   });
 }
 
-/** What has the focus in a page, and how much its ring stands out from the page: 1 is not at all. */
+/** The focused element, and the contrast of its focus ring with the page; 1 means none. */
 export interface Focus {
   readonly name: string;
   readonly ring: number;
 }
 
-/** Press Tab through all of the page, from a place in it to its last stop. */
+/** Press Tab through a page, and return its stops in order. */
 export async function tabThrough(page: Page, stops: number): Promise<readonly Focus[]> {
   const stopped: Focus[] = [];
   while (stopped.length < stops) {
@@ -101,7 +101,7 @@ function focused(page: Page): Promise<Focus> {
     .locator("body")
     .evaluate((body) => {
       const numbers = (colour: string) => (colour.match(/[\d.]+/g) ?? []).map(Number);
-      // As WCAG has it: the share of light of a colour, and how far two of them are apart.
+      // Relative luminance and contrast, as in WCAG.
       const light = (colour: string) => {
         const [red = 0, green = 0, blue = 0] = numbers(colour).map((each) => {
           const share = each / 255;

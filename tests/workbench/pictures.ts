@@ -1,4 +1,4 @@
-/** Takes the pictures of the walkthrough and of the README, of the demo in a real workbench. */
+/** Takes the screenshots for the walkthrough and the README from the demo in a real workbench. */
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
@@ -33,7 +33,7 @@ test("pictures of the walkthrough and of the README", async (t) => {
     });
   const take = (name: string) => takeAs((colours) => join(WALKTHROUGH, `${name}-${colours}.png`));
 
-  // The first web view of a new profile takes its time.
+  // The first webview of a new profile is slow.
   const heading = front.getByRole("heading", { name: /^Let the reader take the price lists/ });
   await heading.first().waitFor({ timeout: 30_000 });
   await take("read");

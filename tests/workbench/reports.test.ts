@@ -1,4 +1,7 @@
-/** Each page that the server describes opens in the editor, reads well, and copies as the terminal prints it. */
+/**
+ * Each page that the server describes opens in the editor, is accessible, and is copied as the
+ * terminal prints it.
+ */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -15,7 +18,7 @@ const [WIDE, NARROW] = [
 const TASK = "Make the price list faster";
 const HOSTILE = "[link](command:workbench.action.quit) <b>bold</b> \u202etxt";
 
-/** The words of a page as a person reads them, without signs, labels of links and tooltips. */
+/** The text of a page without signs, link labels and tooltips. */
 interface Words {
   readonly title: string;
   readonly texts: readonly string[];
@@ -45,7 +48,7 @@ test("each page of the server is read, worked and copied by everybody", async (t
   await workbench.showCheckpoints();
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
 
-  /** The text that the button of the page copies. */
+  /** Press the page's copy button, and return the text. */
   const copy = async (): Promise<string> => {
     await page.evaluate(() => navigator.clipboard.writeText(""));
     await front.getByRole("button", { name: "Copy as Text" }).click();
@@ -54,7 +57,7 @@ test("each page of the server is read, worked and copied by everybody", async (t
     return clipboard();
   };
 
-  /** Compare the text of the page with the text that its button copies. */
+  /** Compare the page's text with the copied text. */
   const isCopied = async () => {
     const shown = await words();
     const copied = await copy();
@@ -64,7 +67,7 @@ test("each page of the server is read, worked and copied by everybody", async (t
   };
   const words = (): Promise<Words> =>
     front.locator("main").evaluate((main) => {
-      // A link to a command has a label of the editor; a time is in the reader's own zone.
+      // A link to a command has the editor's label, and a time is in the reader's zone.
       const leaves = [...main.querySelectorAll("h2, dt, td, dd, p, .text > div")].filter(
         (each) => each.querySelector("time, button, h2, .sign") === null,
       );
@@ -157,7 +160,7 @@ test("each page of the server is read, worked and copied by everybody", async (t
     const broken = await front.locator("th, td:not(:last-child)").evaluateAll((cells) =>
       cells
         .filter((cell) => {
-          // Text alone: the box of a link begins higher than its text.
+          // Only text nodes: a link's box begins higher than its text.
           const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
           const lines = new Set<number>();
           while (texts.nextNode()) {

@@ -1,4 +1,4 @@
-/** A restore from a marker: looked at, done, told, read again, and gone on with in a terminal. */
+/** A marker is restored: previewed, restored, reported, read again, and continued in a terminal. */
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -17,7 +17,7 @@ const [SOFT, HARD] = ["Continue with context", "Reset context for performance"];
 const PROMPT = "And now?";
 const LABEL = "before the other thing";
 
-/** The session file of a session, and its digest. */
+/** Return a session's file and its hash. */
 function rollout(lab: Lab, session: string): { path: string; digest: string } {
   const path = fileOf(lab.codexHome, session);
   return { path, digest: createHash("sha256").update(readFileSync(path)).digest("hex") };
@@ -30,7 +30,7 @@ test("a marker is restored in both modes, inspected, and continued in a terminal
   lab.run("mark", session, "--label", LABEL, "--turn", "1");
   const before = rollout(lab, session);
   const size = { width: 1500, height: 1000 };
-  // Drawn on a canvas, a terminal cannot be read here.
+  // A terminal drawn on a canvas could not be read.
   const settings = { "terminal.integrated.gpuAcceleration": "off" };
   const workbench = await Workbench.open(t, lab, { size, environment, settings });
   const { page } = workbench;
@@ -208,18 +208,19 @@ test("a marker is restored in both modes, inspected, and continued in a terminal
   });
 });
 
-/** Type what Codex is asked for into its terminal, once it listens. */
+/** Type a prompt into Codex's terminal once it accepts input. */
 async function goOn(workbench: Workbench, prompt: string): Promise<void> {
   const { page } = workbench;
   const screen = page.locator(".terminal.xterm .xterm-rows");
   const reads = (text: string) =>
     screen.filter({ hasText: new RegExp(text.split(" ").map(RegExp.escape).join("\\s")) });
-  // The line at the bottom names the model when the session is there.
+  // The bottom line names the model once the session is loaded.
   await reads("GPT-5.5 default").waitFor({ timeout: 60_000 });
   await reads("Ask Codex to do anything").waitFor();
   await page.locator(".terminal.xterm").click();
   await page.keyboard.type(prompt, { delay: 40 });
-  // What is typed too fast is a paste, and its Enter a line end: so look first.
+  // Codex takes fast typing for a paste, and its Enter for a line break: so wait for the text
+  // first.
   await reads(prompt).waitFor();
   await page.keyboard.press("Enter");
 }

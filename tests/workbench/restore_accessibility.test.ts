@@ -1,4 +1,4 @@
-/** The pages of a restore can be read and worked by everybody: with a keyboard, at any width, in any theme. */
+/** The pages of a restore are accessible: by keyboard, at any width, in any theme. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -13,7 +13,7 @@ const [WIDE, NARROW] = [
   { width: 760, height: 1000 },
 ];
 
-/** What WCAG asks of a sign that stands out from what is around it. */
+/** The minimum contrast of a sign in WCAG. */
 const STANDS_OUT = 3;
 
 function allSeen(stopped: readonly Focus[], where: string): void {

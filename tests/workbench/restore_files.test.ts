@@ -1,4 +1,4 @@
-/** The restore page brings files back, alone or with the conversation, those that are ticked. */
+/** The restore page restores the ticked files, with or without the conversation. */
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
@@ -23,7 +23,7 @@ const [WIDE, NARROW] = [
   { width: 1024, height: 900 },
 ];
 
-/** A session whose second turn changed files, and a marker on its first one. */
+/** Write a session whose second turn changed files, and a marker on its first turn. */
 function work(lab: Lab): { session: string; text: (name: string) => string | null } {
   const path = (name: string) => join(lab.project, name);
   for (const name of ["a.txt", "b.txt", "mine.txt"]) {
@@ -267,7 +267,7 @@ test("no file is restored in an untrusted window", async (t) => {
   await step(t, "once it is trusted the files are there", async () => {
     await workbench.command("Workspaces: Manage Workspace Trust");
     await page.getByRole("button", { name: "Trust", exact: true }).click();
-    await page.keyboard.press("Escape"); // the question lies over the page
+    await page.keyboard.press("Escape"); // the question covers the page
     await front.getByRole("checkbox", { name: /^a\.txt, / }).waitFor();
   });
 });

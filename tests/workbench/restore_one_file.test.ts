@@ -1,4 +1,4 @@
-/** One file comes back: from a row of the checkpoint, a changed file, and the menu of a turn. */
+/** One file is restored: from a row of the checkpoint, from a diff, and from a turn's menu. */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { step, Workbench } from "./workbench.ts";
 
 const TASK = "Count the sheep";
 
-/** A patch from one line to another, as Codex records it. */
+/** Make a patch of one line, as Codex records it. */
 function update(before: string, after: string): object {
   const unified_diff = `@@ -1,1 +1,1 @@\n-${before}\n+${after}\n`;
   return { type: "update", unified_diff, move_path: null };

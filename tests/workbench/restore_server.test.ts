@@ -1,4 +1,4 @@
-/** The pages of a restore while the server comes and goes, and while their session does. */
+/** The pages of a restore while their server restarts and their session is deleted. */
 
 import assert from "node:assert/strict";
 import { renameSync } from "node:fs";
@@ -133,7 +133,7 @@ test("a page of a restore outlives its session and its server, and names unknown
     const server = await lab.server();
     process.kill(server, "SIGSTOP");
     await restore.click();
-    // Said of work that has been asked for and takes a while: from now on it is under way.
+    // Shown for a request that takes a while: the restore has started now.
     await page.locator(".notification-list-item").getByText("Restoring").waitFor();
     process.kill(server, "SIGKILL");
     await workbench.killServers();

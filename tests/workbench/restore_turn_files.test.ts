@@ -1,4 +1,4 @@
-/** Files are restored to the end of a turn: a choice with diffs, unsaved files, an undo. */
+/** Files are restored to the end of a turn: the choice, diffs, unsaved files, and undo. */
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";

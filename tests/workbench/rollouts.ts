@@ -1,4 +1,4 @@
-/** Small session files, as Codex before 0.150 wrote them: enough for a row in a list. */
+/** Small session files in the format before Codex 0.150, enough for a row in a list. */
 
 import { randomUUID } from "node:crypto";
 import { appendFileSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
@@ -11,37 +11,37 @@ export interface Told {
   readonly commit?: string;
   /** Minutes since its last record. */
   readonly age?: number;
-  /** Steps of its plan, none of them done. */
+  /** The steps of its plan, none of them done. */
   readonly plan?: readonly string[];
-  /** Commands that it ran. */
+  /** Its commands. */
   readonly commands?: readonly string[];
   /** The output of each command. */
   readonly output?: string;
-  /** What the model said in the end. */
+  /** The model's final message. */
   readonly answer?: string;
-  /** What was said and done after that. */
+  /** The turns after that. */
   readonly further?: readonly Exchange[];
   /** The tokens in use at the end of its first turn. */
   readonly used?: number;
-  /** How full its context is, of 258,400 tokens; then its history has the user's messages, too. */
+  /** The context in use, of 258,400 tokens; then its history also has the user's messages. */
   readonly tokens?: number;
-  /** The session that it is a branch of, made by us. */
+  /** The source, for a branch made by us. */
   readonly branchOf?: string;
 }
 
 /** A further turn. */
 export interface Exchange extends Pick<Told, "task" | "plan" | "commands" | "answer"> {
-  /** What a patch of it did to files, by their paths, as Codex records it. */
+  /** The changes of its patch, by path, as Codex records them. */
   readonly changes?: Readonly<Record<string, object>>;
   /** The exit code of its commands. */
   readonly exitCode?: number;
   /** The tokens in use at its end. */
   readonly used?: number;
-  /** Codex compacted at its end. */
+  /** Whether Codex compacted at its end. */
   readonly compacted?: boolean;
 }
 
-/** Write one; its id. */
+/** Write a session, and return its id. */
 export function writeSession(codexHome: string, told: Told): string {
   const id = randomUUID();
   const time = new Date(Date.now() - (told.age ?? 1) * 60_000).toISOString();
@@ -67,7 +67,7 @@ export function writeSession(codexHome: string, told: Told): string {
   return id;
 }
 
-/** Take the last turns of a session back, as Codex does when its user edits an earlier message. */
+/** Roll back the last turns of a session, as Codex does when the user edits an earlier message. */
 export function rollBack(codexHome: string, id: string, turns: number): void {
   const payload = { type: "thread_rolled_back", num_turns: turns };
   const line = { timestamp: new Date().toISOString(), type: "event_msg", payload };

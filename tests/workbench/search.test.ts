@@ -1,4 +1,4 @@
-/** A search stays beside what it opens: 300 sessions, searched by keyboard alone (PAG-5). */
+/** A search of 300 sessions by keyboard alone; its hits stay next to the opened pages (PAG-5). */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -11,17 +11,17 @@ import { again, step, Workbench } from "./workbench.ts";
 
 const LINK = "$(alert) [link](command:workbench.action.toggleSidebarVisibility)";
 
-/** A file of more lines than a card of a patch shows. */
+/** A file with more lines than a patch card shows. */
 const PATCH = [
   "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: sale.py",
   ...Array.from({ length: 50 }, (_, at) => `+price_${at} = ${at}`),
   "+cheaper = 2\n*** End Patch\nEOF",
 ].join("\n");
 
-/** Before and after a line, so that neither end of an output has it. */
+/** Padding around a line, so that it is not at either end of an output. */
 const EMPTY = "nothing here\n".repeat(450);
 
-/** 300 sessions with two hits of "errand" each, one with 30 more, and two about something else. */
+/** Write 300 sessions: each has two hits of "errand", one has 30 more, and two have none. */
 function write(lab: Lab): void {
   lab.write("shop.py", "price = 1\n");
   writeSession(lab.codexHome, {
@@ -67,7 +67,7 @@ test("a search of 300 sessions is made, filtered and walked through by keyboard 
   const focused = search.locator(".monaco-list:focus-within .monaco-list-row.focused");
   const says = (text: string | RegExp) => search.getByText(text).first().waitFor();
   const palette = box.locator('input[placeholder^="Type the name of a command"]');
-  /** Run a command by the keyboard; what ran before may still move the focus, as in `command`. */
+  /** Run a command by keyboard; the previous action may still move the focus, as in `command`. */
   const run = async (title: string) => {
     const chosen = box.locator(".monaco-list-row.focused").filter({ hasText: title }).first();
     await again(async (timeout) => {
@@ -88,9 +88,9 @@ test("a search of 300 sessions is made, filtered and walked through by keyboard 
   };
   const searchFor = async (text: string) => {
     await openBox();
-    await keyboard.type(text); // in the place of the text before, which is selected
+    await keyboard.type(text); // replaces the selected text
   };
-  /** Press a key until something is there: rows may still be drawn, and move on by then. */
+  /** Press a key until something appears; rows may still be drawn, and move on by then. */
   const pressUntil = async (key: string, there: Locator) => {
     await again(async () => {
       for (let times = 0; times < 40; times++) {
@@ -103,7 +103,7 @@ test("a search of 300 sessions is made, filtered and walked through by keyboard 
       await there.waitFor({ timeout: 1 });
     });
   };
-  /** Choose whether hits of a kind are shown. */
+  /** Toggle a kind of hits. */
   const toggle = async (kind: string) => {
     await run("Codex Checkpoints: Filter Hits by Kind…");
     await box.getByText("Outputs").waitFor();

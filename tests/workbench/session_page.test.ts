@@ -1,4 +1,4 @@
-/** The page of a session: its picture, its turns by mouse and keyboard, and how it follows. */
+/** The page of a session: its picture, its turns by mouse and keyboard, and its live updates. */
 
 import assert from "node:assert/strict";
 import { appendFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { step, Workbench } from "./workbench.ts";
 const WIDE = { width: 1400, height: 1000 };
 const NARROW = { width: 400, height: 900 };
 
-/** Forty turns that fill the context three times. */
+/** Make forty turns that fill the context three times. */
 function turns(): readonly Exchange[] {
   let used = 12_000;
   return Array.from({ length: 39 }, (_, at): Exchange => {
@@ -31,7 +31,7 @@ function turns(): readonly Exchange[] {
   });
 }
 
-/** The first turn that Codex compacted after. */
+/** The first turn after a compaction. */
 const COMPACTED = turns().findIndex(({ compacted }) => compacted) + 2;
 
 test("a session page shows the whole session and opens each of its turns", async (t) => {
@@ -90,7 +90,7 @@ test("a session page shows the whole session and opens each of its turns", async
 
   await step(t, "it brings all that it needs along, and its turns are asked for once", async () => {
     const asked = (name: string) => workbench.log.split(`checkpoints/${name} answered`).length - 1;
-    // The list asks for it beside the windows of a session that is unfolded.
+    // The list requests it too, together with the windows of an unfolded session.
     await becomes(() => asked("timeline") - asked("windows"), 1);
     const [fetched, policy] = await front.locator("head").evaluate(
       (head) =>

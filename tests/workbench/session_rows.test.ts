@@ -1,4 +1,4 @@
-/** Rows of sessions by mouse and keyboard: list, checkpoint and page show one session. */
+/** Session rows by mouse and keyboard: the list, the checkpoint and the page show one session. */
 
 import assert from "node:assert/strict";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";

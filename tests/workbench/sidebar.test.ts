@@ -1,4 +1,4 @@
-/** The side bar that people open every day: its rows, what was refused or undone, what is gone. */
+/** The side bar: its rows, refusals, undo, and deleted sessions. */
 
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
@@ -90,7 +90,7 @@ test("rows show age and meter; sessions are renamed and archived, and each actio
     await row(/^Find out why/).waitFor({ state: "detached" });
     writeSession(home, { task: "Water the plants", cwd, age: 1 });
     await becomes(() => JSON.stringify(lab.run("sessions")).includes("Water the plants"), true);
-    await page.waitForTimeout(2_000); // the list was loaded again meanwhile
+    await page.waitForTimeout(2_000); // the list is loaded again meanwhile
     await fold.click();
     await shows(row(/^Water the plants/));
     writeSession(home, { task: "Sweep the floor", cwd, age: 1 });

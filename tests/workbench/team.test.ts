@@ -1,4 +1,6 @@
-/** Sessions of the remote in the editor: listed on request, read, pulled as a branch, pushed. */
+/**
+ * Sessions of the remote in the editor: listed on request, read, pulled as a branch, and pushed.
+ */
 
 import assert from "node:assert/strict";
 import { mkdirSync, renameSync } from "node:fs";
@@ -18,7 +20,7 @@ const MARKUP = `<img src=x onerror="window.owned=true"><a href="command:x">a</a>
 const LINK = "[link](command:workbench.action.toggleSidebarVisibility)";
 const TOKEN = ["ghp", "aB3dE6gH9kL2mN5pQ8sT1vW4xZ7yC0fJ2hR6"].join("_");
 
-/** The command line of another machine, with a home of its own. */
+/** The command line of another machine, with its own home. */
 class OtherMachine {
   readonly #lab: Lab;
   readonly codexHome: string;
@@ -213,7 +215,7 @@ test("sessions of the remote are listed, read, pulled and pushed", async (t) => 
   });
 });
 
-/** A PostgreSQL server of the test's own, with two people of one team. */
+/** Start a PostgreSQL server for the test, with two people of one team. */
 async function teamServer(t: TestContext) {
   const program = join(import.meta.dirname, "team_server.py");
   const { PATH, HOME } = process.env;

@@ -1,13 +1,13 @@
-/** Waiting for what tells nobody when it changes: a process, a state of a page. */
+/** Waits for changes that send no event: a process, a state of a page. */
 
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 
-/** So long no step of a test takes, be the machine as busy as it may. */
+/** Timeout of a step; generous, for a busy machine. */
 export const STEP_MS = 60_000;
 
-/** Wait until a value, read again each time, is as expected. */
+/** Poll a value until it is as expected. */
 export async function becomes<T>(read: () => T | Promise<T>, expected: T): Promise<void> {
   const end = performance.now() + STEP_MS;
   for (;;) {

@@ -1,11 +1,10 @@
 /**
  * The packaged extension in a real workbench (VS Code in the browser) in a real browser.
- *
  * `Workbench.open(test, lab)` starts the workbench with the VSIX and opens the lab's project;
- * the test's end closes it all, and a failed test leaves a screenshot and the logs in `artifacts`.
- * Where the lab is shared, server and browser go on for the next test of the process, which gets a
- * window that remembers nothing.
- * Everything waits for a sign, with a limit; nothing relies on how long something takes.
+ * everything is closed when the test ends, and a failed test leaves a screenshot and the logs in
+ * `artifacts`. With a shared lab, the server and the browser are reused by the next test of the
+ * process, which gets a window without stored state. Everything waits for a condition, with a
+ * timeout; nothing relies on a duration.
  */
 
 import assert from "node:assert/strict";
@@ -37,21 +36,21 @@ const CODE_SERVER = join(HERE, "node_modules", "code-server", "out", "node", "en
 const ALL_BUILT_IN = join(HERE, "node_modules", "code-server", "lib", "vscode", "extensions");
 export const ARTIFACTS = join(ROOT, "build", "workbench");
 
-/** A name, and no port, in the address of a workbench: the next one is the same to a browser. */
+/** A host name without the port, so that the browser treats all workbenches as the same site. */
 const HOST = "workbench.localhost";
 const ORIGIN = `http://${HOST}`;
 
 export const EXTENSION = "codex-checkpoints.codex-checkpoints";
 export const VSIX = process.env.VSIX ?? "";
 
-/** So long nothing takes, be the machine as busy as it may. */
+/** Timeout of starting; generous, for a busy machine. */
 const READY_MS = 120_000;
-/** So long what opens on a key or a click takes; what takes longer has closed again. */
+/** Timeout of opening something by a key or a click; after that, it has probably closed again. */
 const OPEN_MS = 10_000;
-/** So often a person opens again what closed under the hand. */
+/** Number of attempts to open something that closed by itself. */
 const TRIES = 5;
 
-/** Those of `settings.json`, and what makes two pictures alike. */
+/** The settings of `settings.json`, and those that make screenshots reproducible. */
 const SETTINGS = {
   ...JSON.parse(readFileSync(join(HERE, "settings.json"), "utf8")),
   "workbench.reduceMotion": "on",
@@ -61,42 +60,45 @@ const SETTINGS = {
 };
 
 export interface Options {
-  /** Settings of this machine, of the extension for the most part. */
+  /** Settings of this machine, mostly the extension's. */
   readonly settings?: Readonly<Record<string, unknown>>;
-  /** Environment beyond the lab's. */
+  /** Environment variables beyond the lab's. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Of the window, in pixels. */
+  /** The size of the window in pixels. */
   readonly size?: { readonly width: number; readonly height: number };
   /** Ask for trust as VS Code does by default: the folder then opens in Restricted Mode. */
   readonly untrusted?: boolean;
-  /** Have all extensions that come with VS Code, as people do; else those that tests look at. */
+  /** Load all built-in extensions, as people do; otherwise only those that the tests use. */
   readonly whole?: boolean;
 }
 
-/** Those that tests look at; loading all of them is a sixth of what a window costs. */
+/** The built-in extensions that the tests use; all of them take a sixth of a window's start. */
 const BUILT_IN = [
   ...["configuration-editing", "diff", "git", "git-base", "json", "markdown-basics", "python"],
   ...["shellscript", "theme-defaults", "theme-seti"],
 ];
 
-/** What happened must show so soon where a workbench opens in the other time: 3.4 to 4.8 s at rest. */
+/**
+ * The time limit of a visible effect, for a machine where a workbench opens in `OPENED_MS`; 3.4 to
+ * 4.8 s on an idle machine.
+ */
 const AT_ONCE_MS = 2_000;
 const OPENED_MS = 4_000;
-/** How long the last workbench took to open, as a measure of the machine and of its other work. */
+/** How long the last workbench took to open, which measures the machine and its load. */
 let opened = 0;
 
-/** The time in which something must show here and now; `time` is that of a machine at rest. */
+/** Return the time limit of a visible effect; `time` is the limit on an idle machine. */
 export function atOnce(time = AT_ONCE_MS): number {
   const [load = 0] = loadavg();
   return time * Math.max(1, load / availableParallelism(), opened / OPENED_MS);
 }
 
-/** Wait until something is there to be seen. */
+/** Wait until something is visible. */
 export async function shows(what: Locator, within = atOnce()): Promise<void> {
   await what.first().waitFor({ timeout: within });
 }
 
-/** Do what something that closes by itself may cut short, again where it did. */
+/** Run a step; retry if it times out, since a menu or a list may have closed by itself. */
 export async function again(
   run: (timeout: number, attempt: number) => Promise<void>,
 ): Promise<void> {
@@ -112,7 +114,7 @@ export async function again(
   }
 }
 
-/** One step of a test, with its sentence and its time in the report. */
+/** Run one step of a test; the report has its title and its time. */
 export async function step(test: TestContext, says: string, run: () => Promise<void>) {
   const start = performance.now();
   try {
@@ -123,16 +125,16 @@ export async function step(test: TestContext, says: string, run: () => Promise<v
   test.diagnostic(`${says} (${Math.round(performance.now() - start)} ms)`);
 }
 
-/** A server and a browser that show one lab. */
+/** A server and a browser for one lab. */
 interface Machine {
   readonly server: Child;
   readonly browser: BrowserContext;
   readonly page: Page;
-  /** Server and browser end, and nothing of them is left. */
+  /** Stop the server and the browser, and remove their files. */
   readonly end: () => Promise<void>;
 }
 
-/** The machine of the shared lab, while there is one. */
+/** The machine of the shared lab, if it is running. */
 let shared: Machine | undefined;
 after(() => shared?.end());
 
@@ -162,7 +164,7 @@ export class Workbench {
     shared = lab.isShared ? machine : shared;
     const workbench = new Workbench(slug(test.name), lab, machine);
     test.after(async () => {
-      const { passed } = test as TestContext & { passed: boolean }; // newer than its types
+      const { passed } = test as TestContext & { passed: boolean }; // missing in its types
       await workbench.#close(passed);
     });
     lab.writeIn(lab.userData, "User/settings.json", JSON.stringify(SETTINGS));
@@ -194,7 +196,7 @@ export class Workbench {
     }
   }
 
-  /** Leave nothing to the next test: no window, no server of ours, nothing that either keeps. */
+  /** Reset for the next test: close windows, stop our servers, and clear stored state. */
   async #empty(): Promise<void> {
     const { browser } = this.#machine;
     await this.page.goto("about:blank");
@@ -225,13 +227,13 @@ export class Workbench {
     console.log(`# what was there at the end: ${folder}`);
   }
 
-  /** Take a picture of the window. */
+  /** Take a screenshot of the window. */
   async screenshot(name: string): Promise<void> {
     mkdirSync(ARTIFACTS, { recursive: true });
     await this.page.screenshot({ path: join(ARTIFACTS, `${slug(name)}.png`) });
   }
 
-  /** What the extension has written into its log since the window was opened last. */
+  /** Return the extension's log since the window was last opened. */
   get log(): string {
     const logs = join(this.lab.userData, "logs");
     const names = readdirSync(logs, { recursive: true, encoding: "utf8" });
@@ -250,7 +252,7 @@ export class Workbench {
   async showView(): Promise<void> {
     const tab = this.page.getByRole("tab", { name: "Codex Checkpoints", exact: true });
     await again(async (timeout) => {
-      // It hides a side bar that is there, and one may come by itself in a window that starts.
+      // A click on the tab of a visible side bar hides it, and a new window may show it by itself.
       if (!(await this.sessions.isVisible())) {
         await tab.click();
       }
@@ -258,7 +260,7 @@ export class Workbench {
     });
   }
 
-  /** Show it, and wait until the server answers. */
+  /** Show the side bar, and wait until the server answers. */
   async showCheckpoints(): Promise<void> {
     await this.showView();
     await this.status
@@ -266,7 +268,7 @@ export class Workbench {
       .waitFor();
   }
 
-  /** Kill the extension's server each time that it runs, until it is not started again. */
+  /** Kill the extension's server repeatedly, until it is not restarted any more. */
   async killServers(): Promise<void> {
     const runs = this.status.and(this.page.getByLabel(/no session here|session (running|in view)/));
     const stopped = this.status.and(this.page.getByLabel("The server has stopped"));
@@ -280,33 +282,33 @@ export class Workbench {
     }
   }
 
-  /** The view of all sessions. */
+  /** Return the view of all sessions. */
   get sessions(): Locator {
     return this.#view("Sessions");
   }
 
-  /** The view of a search. */
+  /** Return the view of a search. */
   get search(): Locator {
     return this.part("panel");
   }
 
-  /** The view of one checkpoint. */
+  /** Return the view of the checkpoint. */
   get checkpoint(): Locator {
     return this.#view("Checkpoint");
   }
 
-  /** The view of how Codex and we are connected. */
+  /** Return the view of the connection between Codex and us. */
   get connection(): Locator {
     return this.#view("Connection");
   }
 
   #view(name: string): Locator {
-    // What is shown beside the name is part of the label.
+    // The label includes the description beside the name.
     const header = this.page.locator(`.pane-header[aria-label^="${name} "]`);
     return this.page.locator(".pane").filter({ has: header });
   }
 
-  /** A document of ours, or a file, in an editor. */
+  /** Return the editor of one of our documents, or of a file. */
   editor(address: string): Locator {
     return this.page.locator(`.monaco-editor[data-uri*="${address}"]`);
   }
@@ -317,36 +319,35 @@ export class Workbench {
 
   /**
    * Run a command by its title, from the palette.
-   *
-   * A palette closes when the focus leaves it, and what ran before may still be moving the focus
-   * (a terminal that ends, a panel that folds): then a user opens it again, and so does this.
+   * A palette closes when it loses the focus, and the previous action may still be moving the focus
+   * (a closing terminal, a folding panel): then a user opens it again, and so does this.
    */
   async command(title: string): Promise<void> {
     const open = this.page.locator(".quick-input-widget:visible");
     const input = open.locator('input[placeholder^="Type the name of a command"]');
     const row = open.locator(".monaco-list-row").filter({ hasText: title }).first();
     await again(async (timeout) => {
-      // What an open list offers is as of its opening, and the command may not have applied then.
+      // An open palette lists the commands that applied when it opened.
       if (await open.isVisible()) {
         await this.page.keyboard.press("Escape");
       }
       await this.page.keyboard.press("F1");
       await input.fill(`>${title}`, { timeout });
       await row.click({ timeout });
-      // What is asked next is asked in the same place.
+      // The next question uses the same box.
       await input.waitFor({ state: "hidden", timeout });
     });
   }
 
-  /** Answer a dialog that asks for a file or a folder; `button` is its label. */
+  /** Answer a file or folder dialog; `button` is its label. */
   async file(path: string, button = "OK"): Promise<void> {
     const dialog = this.page.locator(".quick-input-widget:visible");
     const input = dialog.locator("input").first();
-    // Its own proposal comes when the folder is listed, and would come over ours.
+    // Once the folder is listed, the dialog proposes a path, which would replace ours.
     await dialog.getByRole("option", { name: "..", exact: true }).waitFor();
     await input.fill(path);
     assert.equal(await input.inputValue(), path);
-    // While the dialog still looks at the path it lets a click pass.
+    // The dialog ignores clicks while it checks the path.
     await again(async (timeout) => {
       await dialog.getByRole("button", { name: button }).click({ timeout });
       await dialog.waitFor({ state: "hidden", timeout });
@@ -354,8 +355,8 @@ export class Workbench {
   }
 
   /**
-   * Choose an entry of the menu that a right click opens; it closes when its row is drawn again.
-   * Where the entry opens something, wait for that.
+   * Choose an entry of a context menu, which closes when its row is redrawn; if the entry opens
+   * something, wait for that.
    */
   async menu(place: Locator, entry: string, opens?: Locator): Promise<void> {
     const item = this.page.getByRole("menuitem", { name: entry });
@@ -364,7 +365,8 @@ export class Workbench {
         await this.page.keyboard.press("Escape");
       }
       await place.click({ button: "right", timeout });
-      // A menu that has just opened lets the first click pass, as it may belong to the opening one.
+      // A menu ignores the first click right after it opens, as it may be part of the opening
+      // click.
       for (let clicks = 0; clicks < TRIES; clicks++) {
         await item.click({ timeout });
         const gone = await item.waitFor({ state: "detached", timeout: 2_000 }).then(
@@ -382,7 +384,7 @@ export class Workbench {
     });
   }
 
-  /** Whether a command from a menu was refused because its row was just drawn again. */
+  /** Check whether a menu command was refused because its row had just been redrawn. */
   async #changedMeanwhile(opens: Locator | undefined, timeout: number): Promise<boolean> {
     const toast = this.page.locator(".notification-toast").filter({ hasText: "has just changed" });
     try {
@@ -399,7 +401,7 @@ export class Workbench {
     return true;
   }
 
-  /** Press a button that a row has while the pointer is over it. */
+  /** Press a button that a row shows on hover. */
   async button(row: Locator, name: string): Promise<void> {
     await again(async (timeout) => {
       await row.hover({ timeout });
@@ -407,16 +409,16 @@ export class Workbench {
     });
   }
 
-  /** Close the tab in front, and wait until it is gone: what comes then takes the focus. */
+  /** Close the tab in front, and wait until it is gone, since closing moves the focus. */
   async closeTab(): Promise<void> {
     const tabs = this.page.locator(".tabs-container .tab");
     const left = (await tabs.count()) - 1;
-    // In a page that is still being made a key would be lost.
+    // A page that is still loading would lose the key press.
     await this.command("View: Close Editor");
     await becomes(() => tabs.count(), left);
   }
 
-  /** Save the file that was typed into. */
+  /** Save an edited file. */
   async save(name: string): Promise<void> {
     const unsaved = this.page.locator(`.tab.dirty[data-resource-name="${name}"]`);
     await unsaved.waitFor();
@@ -424,7 +426,7 @@ export class Workbench {
     await unsaved.waitFor({ state: "detached" });
   }
 
-  /** Change the colour theme, by the name that the picker gives it; `kind` is its class on the page. */
+  /** Change the colour theme, by its name in the picker; `kind` is its class on the page. */
   async theme(name: string, kind: string): Promise<void> {
     await this.command("Preferences: Color Theme");
     const picker = this.page.locator(".quick-input-widget:visible");
@@ -435,8 +437,8 @@ export class Workbench {
   }
 
   /**
-   * Press a link of an editor, until what it leads to is there: a line is drawn again under the
-   * pointer, so that a link is gone between two looks at it.
+   * Click a link in an editor until its target opens: a line that is redrawn under the pointer
+   * loses its link for a moment.
    */
   async follow(line: Locator, arrives: Locator): Promise<void> {
     const { keyboard, mouse } = this.page;
@@ -454,8 +456,8 @@ export class Workbench {
   }
 
   /**
-   * Reload the window once the workbench has saved that a tab is there: it saves every five seconds
-   * while its document has the focus, and does not when it goes.
+   * Reload the window after the workbench has saved its tabs: it saves every five seconds while its
+   * document has the focus, but not on unload.
    */
   async reload(title: string): Promise<void> {
     await becomes(async () => {
@@ -472,10 +474,12 @@ export class Workbench {
   }
 }
 
-/** How the databases begin in which VS Code in the browser keeps what it and extensions remember. */
+/**
+ * Prefix of the databases in which VS Code in the browser stores its own and the extensions' state.
+ */
 const KEPT = "vscode-web-state-db-";
 
-/** What is remembered under a key. */
+/** Read a stored value by its key. */
 function stored(page: Page, database: string, key: string): Promise<string> {
   return page.evaluate(
     ([name, kept]) =>
@@ -501,7 +505,7 @@ function stored(page: Page, database: string, key: string): Promise<string> {
   );
 }
 
-/** Start server and browser, without a page of ours yet. */
+/** Start the server and the browser, without a page of ours yet. */
 async function start(lab: Lab, options: Options): Promise<Machine> {
   const folder = await installed();
   const used = useCaches(lab, folder);
@@ -541,9 +545,9 @@ async function browse(lab: Lab, port: string): Promise<BrowserContext> {
 }
 
 /**
- * The folder of extensions with ours in it, installed by the workbench itself, once for a package.
- *
- * Its Python is compiled: what a first start takes longer is not measured again in each test.
+ * Return an extensions folder with our package, installed by the workbench itself, once per
+ * package.
+ * Its Python is compiled ahead, so that tests do not measure the compilation of a first start.
  */
 async function installed(): Promise<string> {
   const { mtimeMs, size } = statSync(VSIX);
@@ -566,7 +570,7 @@ async function installed(): Promise<string> {
   return folder;
 }
 
-/** Make a folder whole; who makes it at the same time, in another process, makes the same. */
+/** Create a folder atomically; a parallel process may have created the same one. */
 function publish(folder: string, make: (made: string) => void): void {
   const made = `${folder}-${process.pid}`;
   make(made);
@@ -577,12 +581,12 @@ function publish(folder: string, make: (made: string) => void): void {
   }
 }
 
-/** What a browser keeps of the files of a workbench: as they were fetched, and compiled. */
+/** The browser's caches of workbench files: fetched and compiled. */
 const CACHES = ["Cache", "Code Cache"].map((name) => join("Default", name));
-/** It compiles for the next time what it meets a second time. */
+/** The browser caches compiled code at the second use. */
 const USES = 2;
 
-/** Give a new browser what those before it kept; return of how many uses it is. */
+/** Give a new browser the caches of earlier ones; return how often those were used. */
 function useCaches(lab: Lab, folder: string): number {
   let uses = USES;
   while (uses > 0 && !existsSync(`${folder}-used-${uses}`)) {
@@ -594,7 +598,7 @@ function useCaches(lab: Lab, folder: string): number {
   return uses;
 }
 
-/** Keep what a browser that has ended knows, unless as much is already kept. */
+/** Keep the caches of a browser that has exited, unless equal ones are kept already. */
 function keepCaches(lab: Lab, folder: string, uses: number): void {
   const kept = `${folder}-used-${uses}`;
   if (uses <= USES && !existsSync(kept)) {
@@ -606,7 +610,7 @@ function keepCaches(lab: Lab, folder: string, uses: number): void {
   }
 }
 
-/** Start the workbench, with the extension in it, on a free port of this machine. */
+/** Start the workbench with the extension, on a free port of this machine. */
 async function serve(lab: Lab, options: Options): Promise<{ child: Child; port: string }> {
   const chosen = join(lab.root, "bi");
   mkdirSync(chosen);
@@ -639,7 +643,7 @@ async function serve(lab: Lab, options: Options): Promise<{ child: Child; port: 
   }
 }
 
-/** The browser of this machine. */
+/** Return the path of this machine's browser. */
 function browserPath(): string {
   const folders = (process.env.PATH ?? "").split(delimiter);
   const names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
