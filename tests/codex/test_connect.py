@@ -110,6 +110,18 @@ def files(home: CodexHome) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in paths if path.exists()}
 
 
+def await_our_server(home: CodexHome) -> None:
+    """Make Codex wait for our MCP server before its first request.
+
+    Without it Codex goes on after a second, without the tools of a server that starts slowly.
+    """
+    config = home.codex_home / "config.toml"
+    header = "[mcp_servers.codex-checkpoints]\n"
+    text = config.read_text(encoding="utf-8")
+    assert header in text
+    config.write_text(text.replace(header, header + "required = true\n"), encoding="utf-8")
+
+
 def test_untrusted_hooks_are_listed_and_not_called(scripted: MakeHome) -> None:
     home, _ = scripted(Answer(say("Hello.")), Answer(say("Again.")))
     connected = Connected(home)
@@ -194,6 +206,7 @@ def test_the_memory_tool_has_its_own_namespace(scripted: MakeHome) -> None:
     home, model = scripted(Answer(tool), Answer(say("Noted.")))
     connected = Connected(home)
     connected.connect()
+    await_our_server(home)
 
     home.exec("Remember.")
 
@@ -216,6 +229,7 @@ def test_note_of_the_model_appears_in_its_next_view(scripted: MakeHome) -> None:
         Answer(say("Noted.")),
     )
     assert json.loads(run(home, "connect", "--json"))["written"] is True
+    await_our_server(home)
 
     session = home.exec("Store it.")
 
