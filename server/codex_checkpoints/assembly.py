@@ -89,7 +89,9 @@ def remote_store(place: str) -> HistoryStore:
     Nothing is opened.  Raises `BadAddress`.
     """
     # Each driver is imported only by commands that use it.
-    if "://" in place:
+    from codex_checkpoints.storage.remote.address import is_address
+
+    if is_address(place):
         from codex_checkpoints.storage.remote.postgres import PostgresHistoryStore
 
         return PostgresHistoryStore(place)

@@ -125,6 +125,11 @@ def test_remote_in_a_folder_has_no_teams(tmp_path: Path) -> None:
         ("postgresql://ana@db.example.com/codex?sslmode=disable", "sslmode"),
         ("postgresql://ana@db.example.com:x/codex", "port"),
         ("https://example.com/codex", "https"),
+        ("postgresql:/ana:secret@db.example.com/codex", "two slashes"),
+        ("postgresql:ana:secret@db.example.com/codex", "two slashes"),
+        ("postgres//ana:secret@db.example.com/codex", "two slashes"),
+        (" postgresql:/ana:secret@db.example.com/codex", "two slashes"),
+        ("ana:secret@db.example.com/codex", "two slashes"),
     ],
 )
 def test_invalid_address_is_refused_without_repeating_its_password(

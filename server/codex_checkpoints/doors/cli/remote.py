@@ -116,12 +116,10 @@ def _remote(options: argparse.Namespace, services: Terminal) -> int:
         _consent(options, question, "nothing was removed")
         return answer(options, services, remote.remote_retain, texts.retained_lines)
     if options.action == "set":
-        is_path = "://" not in options.target
-        options.place = os.path.abspath(options.target) if is_path else options.target
-        options.make = False
+        options.place, options.make = options.target, False
         status = ask(options, services, remote.remote_set)
         if not status.made:
-            _consent(options, f"Make a remote in {options.place}?", "nothing was made")
+            _consent(options, f"Make a remote in {status.place}?", "nothing was made")
             options.make = True
             status = ask(options, services, remote.remote_set)
         return report(options, status, texts.status_lines(status, screen(options)))

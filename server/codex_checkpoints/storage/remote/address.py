@@ -7,6 +7,7 @@ A connection to another machine is encrypted, and the certificate is checked.
 from __future__ import annotations
 
 import os
+import re
 import ssl
 import stat
 from collections.abc import Mapping
@@ -20,9 +21,13 @@ _OPTIONS = frozenset({"sslmode", "sslrootcert"})
 _OTHERS_MAY_READ = 0o077
 
 
+_BEGINNING = re.compile(r"\s*([a-z][a-z0-9+.-]+:|postgres(ql)?//)", re.IGNORECASE)
+"""A scheme, unlike the drive of a Windows path, or a mistyped one."""
+
+
 def is_address(place: str) -> bool:
-    """Return whether the place of a remote is the address of a server, not a folder."""
-    return "://" in place
+    """Return whether the place of a remote is meant as an address, not as a folder."""
+    return _BEGINNING.match(place) is not None
 
 
 class BadAddress(ValueError):
@@ -55,6 +60,8 @@ class Address:
             options = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
         except ValueError:
             raise BadAddress("the address has a port or options that cannot be read") from None
+        if "://" not in url:
+            raise BadAddress("a remote is a folder, or postgresql://… with a colon and two slashes")
         if parts.scheme not in {"postgresql", "postgres"}:
             raise BadAddress(f"{parts.scheme}: a remote is a folder or postgresql://…")
         if parts.password is not None:
