@@ -18,7 +18,7 @@ from codex_checkpoints.operations.compaction import outside
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.service.compaction.compact import Compacting
 from codex_checkpoints.service.compaction.request import CompactionRequest
-from codex_checkpoints.service.progress import Steps, on_another_thread
+from codex_checkpoints.service.progress import Interruptible, Steps, on_another_thread
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit
 from codex_checkpoints.service.remote.fetch import Fetched, fetch, find_row
 from codex_checkpoints.service.remote.pull import Pulled, pull
@@ -246,7 +246,13 @@ def remote(services: Services, _params: NoParams) -> RemoteChoice:
 def remote_set(services: Services, params: RemoteSetParams) -> Steps[RemoteStatus]:
     """Choose the remote of this machine; create it if there is none, and if that is asked for."""
     place = _checked_place(services, params.place)
-    is_made = yield from on_another_thread(lambda: _is_made(place, make=params.make))
+
+    def make_or_look(store: HistoryStore) -> bool:
+        if params.make:
+            store.make()
+        return params.make or store.is_made()
+
+    is_made = yield from _with_store(place, make_or_look)
     login = Address.of(place).user if is_address(place) else None
     owner = login or services.sessions.settings.user_id or getpass.getuser()
     machine = platform.node() or "this machine"
@@ -260,13 +266,6 @@ def remote_set(services: Services, params: RemoteSetParams) -> Steps[RemoteStatu
     with keeping("choice of the remote", None):
         choose_remote(services.where.state_dir, chosen)
     return (yield from remote_status(services, NoParams()))
-
-
-def _is_made(place: str, *, make: bool) -> bool:
-    with closing(_store_at(place)) as store, remote_refusals(place):
-        if make:
-            store.make()
-        return make or store.is_made()
 
 
 def _not_made(place: str, owner: str, machine: str) -> RemoteStatus:
@@ -442,12 +441,17 @@ def remotely(chosen: ChosenRemote, work: Callable[[HistoryStore], T]) -> Steps[T
 
     So no request about sessions here waits for a remote.
     """
+    return (yield from _with_store(chosen.place, work))
+
+
+def _with_store(place: str, work: Callable[[HistoryStore], T]) -> Steps[T]:
+    store = _store_at(place)
 
     def run() -> T:
-        with closing(_store_at(chosen.place)) as store, remote_refusals(chosen.place):
+        with closing(store), remote_refusals(place):
             return work(store)
 
-    return (yield from on_another_thread(run))
+    return (yield from on_another_thread(Interruptible(run, store.interrupt)))
 
 
 def _store_at(place: str) -> HistoryStore:

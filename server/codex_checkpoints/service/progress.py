@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
+
+from attrs import frozen
 
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.storage.contract import Feed, Mark, Reading, RolloutReader
@@ -20,8 +22,23 @@ Steps = Generator[Callable[[], Any], Any, T]
 """An operation in steps: each value that it yields is called on another thread."""
 
 
+@frozen
+class Interruptible(Generic[T]):
+    """A function for another thread; `interrupt` makes it fail soon, and is called on any thread.
+
+    A caller that is cancelled may leave it before it ends.
+    """
+
+    function: Callable[[], T]
+    interrupt: Callable[[], None]
+
+    def __call__(self) -> T:
+        """Run the function."""
+        return self.function()
+
+
 def on_another_thread(function: Callable[[], T]) -> Steps[T]:
-    """Run a function on another thread; it waits for programs and uses no session."""
+    """Run a function on another thread; it waits for programs or a remote and uses no session."""
     return (yield function)
 
 
@@ -52,6 +69,7 @@ class Progress:
         self._reported = 0
         self._size = self._done = 0
         self._cancelled = threading.Event()
+        self._when_cancelled: Callable[[], object] | None = None
         self._committed = False
         self.between_steps: Callable[[], None] | None = None
         """Called between two steps, to run other requests."""
@@ -68,6 +86,14 @@ class Progress:
     def cancel(self) -> None:
         """Cancel the work."""
         self._cancelled.set()
+        if self._when_cancelled is not None:
+            self._when_cancelled()
+
+    def when_cancelled(self, call: Callable[[], object]) -> None:
+        """Call a function on each cancellation, on the thread that cancels; at once if it was."""
+        self._when_cancelled = call
+        if self._cancelled.is_set():
+            call()
 
     def expect(self, size: int) -> None:
         """Add an approximate number of bytes to the total to be read."""

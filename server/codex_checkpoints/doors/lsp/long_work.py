@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections import deque
 from collections.abc import Callable, Generator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -17,12 +18,15 @@ from attrs import frozen
 from lsprotocol import types
 from pygls.progress import Progress as ClientProgress
 
-from codex_checkpoints.service.progress import Progress
+from codex_checkpoints.service.progress import Interruptible, Progress
 from codex_checkpoints.service.refusal import Cancelled
 from codex_checkpoints.service.sessions.sessions import Sessions
 
 T = TypeVar("T")
 P = ParamSpec("P")
+
+PATIENCE_SECONDS = 2.0
+"""The longest wait for an interrupted call of a remote, which may hang in the system."""
 
 
 class Worker(Executor):
@@ -93,9 +97,38 @@ class LongWork:
         return await self._outcome(asyncio.wrap_future(job), job.cancel)
 
     async def wait(self, function: Callable[[], T]) -> T:
-        """Run a function that waits for programs on another thread, always to its end."""
+        """Run a function that waits for programs or a remote on another thread.
+
+        It runs to its end, unless it is interruptible.
+        """
+        if isinstance(function, Interruptible):
+            return await self._interruptible(cast("Interruptible[T]", function))
         loop = asyncio.get_running_loop()
         return await self._outcome(loop.run_in_executor(None, function), lambda: False)
+
+    async def _interruptible(self, function: Interruptible[T]) -> T:
+        """Run a function to its end or until it is cancelled; then raise `Cancelled`.
+
+        Its thread never delays the end of the process.
+        """
+        loop, cancelled = asyncio.get_running_loop(), asyncio.Event()
+        self._progress.when_cancelled(partial(loop.call_soon_threadsafe, cancelled.set))
+        running = asyncio.wrap_future(_on_daemon_thread(function))
+        waiting = asyncio.create_task(cancelled.wait())
+        try:
+            await asyncio.wait((running, waiting), return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            self._progress.cancel()
+        finally:
+            waiting.cancel()
+        if running.done() or not self._progress.cancelled:
+            return await running
+        function.interrupt()
+        await asyncio.wait((running,), timeout=PATIENCE_SECONDS)
+        if running.done() and running.exception() is None:
+            return running.result()
+        running.cancel()
+        raise Cancelled
 
     def _run_waiting(self) -> None:
         with self._sessions.at(Progress()):
@@ -110,6 +143,21 @@ class LongWork:
             if self._progress.cancelled and withdraw():
                 raise Cancelled from None
             return await waiting
+
+
+def _on_daemon_thread(function: Callable[[], T]) -> Future[T]:
+    """Run a function on a thread that ends with the process."""
+    job = Future[T]()
+    job.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            job.set_result(function())
+        except BaseException as error:  # noqa: BLE001 - its caller handles it
+            job.set_exception(error)
+
+    threading.Thread(target=run, name="remote", daemon=True).start()
+    return job
 
 
 @contextlib.contextmanager

@@ -37,6 +37,9 @@ class ServerConnection:
         self._environment = environment
         self._connection: Connection | None = None
         self._socket: socket.socket | None = None
+        self._line: socket.socket | None = None
+        """A second handle of the socket, since TLS takes over the first one."""
+        self._is_interrupted = False
 
     def close(self) -> None:
         """Close the connection; the next statement opens a new one."""
@@ -47,6 +50,15 @@ class ServerConnection:
                 connection.close()
         if plain is not None:
             _end(plain)
+        self._close_line()
+
+    def interrupt(self) -> None:
+        """Make the running statement and all later ones fail, from any thread."""
+        self._is_interrupted = True
+        line = self._line
+        if line is not None:
+            with suppress(OSError):  # it is closed, or the server is gone
+                line.shutdown(socket.SHUT_RDWR)
 
     def connected(self) -> Connection:
         """Return the open connection; raises `OSError`, `BadAddress`, and the driver's errors."""
@@ -54,6 +66,9 @@ class ServerConnection:
             address = self.address
             plain = socket.create_connection((address.host, address.port), CONNECT_SECONDS)
             try:
+                self._line = plain.dup()
+                if self._is_interrupted:
+                    self.interrupt()  # meanwhile: the login fails
                 plain.settimeout(_ANSWER_SECONDS)
                 self._connection = Connection(
                     address.user,
@@ -70,9 +85,15 @@ class ServerConnection:
                 )
             except BaseException:
                 _end(plain)
+                self._close_line()
                 raise
             self._socket = plain
         return self._connection
+
+    def _close_line(self) -> None:
+        line, self._line = self._line, None
+        if line is not None:
+            line.close()
 
     @contextmanager
     def working(self) -> Generator[Callable[..., list[Any]]]:

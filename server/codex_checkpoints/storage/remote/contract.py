@@ -256,9 +256,9 @@ class RowPage:
 
 
 class HistoryStore(Protocol):
-    """Stores histories of pushed sessions; a store is used by one thread.
+    """Stores histories of pushed sessions; only `interrupt` may be called from another thread.
 
-    Every method raises `RemoteError`.
+    Every other method raises `RemoteError`.
     """
 
     place: str
@@ -266,6 +266,10 @@ class HistoryStore(Protocol):
 
     def close(self) -> None:
         """Close a connection; the next call opens a new one."""
+        ...
+
+    def interrupt(self) -> None:
+        """Make the running call and all later ones fail, if the store can; from any thread."""
         ...
 
     def is_made(self) -> bool:

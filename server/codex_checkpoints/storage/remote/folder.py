@@ -105,6 +105,9 @@ class FolderHistoryStore:
     def close(self) -> None:
         pass
 
+    def interrupt(self) -> None:
+        pass
+
     def is_made(self) -> bool:
         with self._working():
             try:

@@ -49,6 +49,9 @@ class MemoryHistoryStore:
     def close(self) -> None:
         pass
 
+    def interrupt(self) -> None:
+        pass
+
     def is_made(self) -> bool:
         return self._made
 

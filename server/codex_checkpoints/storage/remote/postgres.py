@@ -143,6 +143,9 @@ class PostgresHistoryStore:
     def close(self) -> None:
         self._server.close()
 
+    def interrupt(self) -> None:
+        self._server.interrupt()
+
     def is_made(self) -> bool:
         with self._working() as run:
             ((made, usable),) = run(
