@@ -21,7 +21,7 @@ const PATCH = [
 /** Padding around a line, so that it is not at either end of an output. */
 const EMPTY = "nothing here\n".repeat(450);
 
-/** Write 300 sessions: each has two hits of "errand", one has 30 more, and two have none. */
+/** Write two sessions about prices, and 300 with two hits of "errand" each; one has 30 more. */
 function write(lab: Lab): void {
   lab.write("shop.py", "price = 1\n");
   writeSession(lab.codexHome, {
