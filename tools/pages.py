@@ -1,12 +1,12 @@
-"""Write the parts of the pages that follow from the code: docs/cli.md and server/PROTOCOL.md.
+"""Write the generated parts of docs/cli.md and server/PROTOCOL.md.
 
     python tools/pages.py [--check]
 
-On docs/cli.md that is what stands between `<!-- help -->` and `<!-- end -->` under the heading of a
-command; a command without a heading gets one. On server/PROTOCOL.md it is the table of each record,
-with the meanings that stand there, and the example under the heading of a method, which a real
-server has answered. Everything else on both pages is kept.
-With `--check` nothing is written; the exit code is 1 where a page is not as it would be written.
+On docs/cli.md this is the text between `<!-- help -->` and `<!-- end -->` below the heading of each
+command; a heading is added for a new command. On server/PROTOCOL.md it is the table of each record,
+with the meanings kept, and the example below the heading of each method, answered by a real server.
+Everything else on both pages is kept.
+With `--check` nothing is written; the exit code is 1 if a page is out of date.
 """
 
 import argparse
@@ -34,18 +34,18 @@ CLI = ROOT / "docs" / "cli.md"
 PROTOCOL = ROOT / "server" / "PROTOCOL.md"
 
 EVERYWHERE = {"-h, --help", "--codex-home DIR", "--state-dir DIR"}
-"""Options of every command; the page tells of them once."""
+"""The options of every command, which the page describes only once."""
 
 # --- the commands --------------------------------------------------------------------------------
 
 
 def printed_help(*arguments: str) -> str:
-    """Return a help text, with no line broken."""
-    told = io.StringIO()
+    """Return a help text without line breaks."""
+    printed = io.StringIO()
     wide = mock.patch.dict(os.environ, {"COLUMNS": "1000", "NO_COLOR": "1"})
-    with wide, contextlib.redirect_stdout(told), contextlib.suppress(SystemExit):
+    with wide, contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
         cli.main([*arguments, "--help"])
-    return told.getvalue()
+    return printed.getvalue()
 
 
 def commands() -> list[str]:
@@ -53,18 +53,18 @@ def commands() -> list[str]:
     return re.findall(r"(?m)^    ([a-z-]+)(?=  |$)", printed_help())
 
 
-def arguments_of(told: str) -> list[tuple[str, str]]:
+def arguments_of(printed: str) -> list[tuple[str, str]]:
     """Return the arguments in a help text, each with its meaning."""
-    lines = re.sub(r"(?m)^(  \S.*)\n {8,}(?=\S)", r"\1  ", told)
+    lines = re.sub(r"(?m)^(  \S.*)\n {8,}(?=\S)", r"\1  ", printed)
     return re.findall(r"(?m)^  (\S.*?)  +(\S.*)$", lines.partition("\n\n")[2])
 
 
 def help_block(name: str) -> str:
-    """Return the generated part about a command."""
-    told = printed_help(name)
-    usage, _, rest = told.removeprefix("usage: ").partition("\n\n")
+    """Return the generated part of a command's section."""
+    printed = printed_help(name)
+    usage, _, rest = printed.removeprefix("usage: ").partition("\n\n")
     usage = re.sub(r" \[(?:-h|--codex-home DIR|--state-dir DIR)\]", "", usage)
-    shown = [(name, text) for name, text in arguments_of(told) if name not in EVERYWHERE]
+    shown = [(name, text) for name, text in arguments_of(printed) if name not in EVERYWHERE]
     lines = [
         "<!-- help -->",
         rest.partition("\n\n")[0].strip(),
@@ -82,7 +82,7 @@ def help_block(name: str) -> str:
 
 
 def cli_page(page: str) -> str:
-    """Return the page of the commands with what the program says of them now."""
+    """Return the page of the commands with the program's current help."""
     head, *sections = re.split(r"(?m)^## `codex-checkpoints ", page)
     texts: dict[str, str] = {}
     for section in sections:
@@ -102,10 +102,11 @@ NAMES = {record: name for name, record in RECORDS.items()}
 
 
 def in_words(hint: object) -> str:
-    """Return a type as the page writes it."""
+    """Return the name of a type on the page."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in {Union, UnionType}:
-        return " or ".join("null" if part is NoneType else in_words(part) for part in inner)
+        names = ("null" if part is NoneType else in_words(part) for part in inner)
+        return " or ".join(dict.fromkeys(names))
     if origin is tuple:
         return f"array of {in_words(inner[0])}"
     if origin in {dict, Mapping}:
@@ -120,7 +121,7 @@ def in_words(hint: object) -> str:
 
 
 def default(field: "attrs.Attribute[Any]") -> str:
-    """Return what a field of params is when it is left out, as the page writes it."""
+    """Return the default of a field of params as shown on the page."""
     if field.default is attrs.NOTHING:
         return "required"
     make = getattr(field.default, "factory", None)
@@ -129,7 +130,7 @@ def default(field: "attrs.Attribute[Any]") -> str:
 
 
 def table(cls: type, meanings: dict[str, str]) -> str:
-    """Return the table of a record, with these meanings by field; one that has none gets `?`."""
+    """Return the table of a record; a field without a meaning gets `?`."""
     asked = {method.params for method in protocol.METHODS} | {InitializationOptions}
     hints = get_type_hints(cls)
     heads = ["field", "type", *(["default"] if cls in asked else []), "meaning"]
@@ -143,7 +144,7 @@ def table(cls: type, meanings: dict[str, str]) -> str:
 
 
 def with_tables(page: str) -> str:
-    """Return the page of the protocol with the table of each record anew."""
+    """Return the page of the protocol with an updated table for each record."""
     known = dict(sorted(RECORDS.items()))
 
     def written(section: re.Match[str]) -> str:
@@ -151,10 +152,11 @@ def with_tables(page: str) -> str:
         rows = re.findall(r"(?m)^\| `(\w+)` \|.* \| (.*) \|$", text)
         if name not in known:
             return ""
-        block = table(known[name], dict(rows))
-        if not attrs.fields(known[name]):
-            return section[0]
         found = re.search(r"(?m)(?:^\|.*\n)+", text)
+        if not attrs.fields(known[name]):
+            prose = text if found is None else text[: found.start()]
+            return f"### {name}\n{prose.rstrip()}\n\n"
+        block = table(known[name], dict(rows))
         if found is None:
             return f"### {name}\n{text.rstrip()}\n\n{block}\n"
         return f"### {name}\n{text[: found.start()]}{block}{text[found.end() :]}"
@@ -165,7 +167,7 @@ def with_tables(page: str) -> str:
 
 
 def with_examples(page: str, examples: dict[str, tuple[Any, Any]]) -> str:
-    """Return the page with these examples: params and answer by method."""
+    """Return the page with these examples, which are params and answer by method."""
     for number, (name, (params, answer)) in enumerate(examples.items(), start=1):
         head = {"jsonrpc": "2.0", "id": number}
         blocks = "\n\n".join(
@@ -188,7 +190,7 @@ def with_examples(page: str, examples: dict[str, tuple[Any, Any]]) -> str:
 def captured() -> dict[str, tuple[Any, Any]]:
     """Return an example of each method, in the order of the table."""
     sys.path.append(str(ROOT / "tests" / "support"))
-    from example_home import examples  # noqa: PLC0415 - what only the examples need
+    from example_home import examples  # noqa: PLC0415 - only needed for the examples
 
     with tempfile.TemporaryDirectory() as folder:
         found = examples(Path(folder, "home"))
@@ -196,7 +198,7 @@ def captured() -> dict[str, tuple[Any, Any]]:
 
 
 def protocol_page(page: str) -> str:
-    """Return the page of the protocol as the code has it now."""
+    """Return the page of the protocol, generated from the current code."""
     return with_examples(with_tables(page), captured())
 
 
