@@ -82,6 +82,37 @@ def test_folder_of_turns_moves_with_the_branch(machines: Machines) -> None:
     assert moved == [shop, f"{shop}/api", "/else"]
 
 
+@pytest.mark.parametrize(
+    "cwd", ["{shop}/../../..", "{shop}/api/..", "../../etc", "api", "", "/a/./b", "/a\n/etc"]
+)
+def test_folder_of_a_turn_that_could_lead_elsewhere_becomes_the_branchs(
+    machines: Machines, cwd: str
+) -> None:
+    shop = machines.here.user / "shop"
+    (shop / "api").mkdir()
+    machines.write(turn(user("go"), turn_context(cwd.format(shop=machines.shop))))
+    machines.push()
+
+    records = machines.branch(machines.pull()["sessionId"])
+
+    assert [each["payload"]["cwd"] for each in records if each["type"] == "turn_context"] == [
+        str(shop)
+    ]
+    (listed,) = machines.here.json("sessions")
+    assert listed["cwd"] == str(shop)
+
+
+def test_relative_folder_of_a_session_chooses_no_folder_here(machines: Machines) -> None:
+    current = machines.here.user / "shop"
+    (current / "api").mkdir()
+    machines.write(turn(user("go"), turn_context("api")))
+    machines.push()
+
+    pulled = machines.here.json("pull", thread(1), cwd=current)
+
+    assert pulled["cwd"] == str(current)
+
+
 def test_permissions_of_another_machine_are_not_adopted(machines: Machines) -> None:
     full: Json = {"approval_policy": "never", "sandbox_policy": {"type": "danger-full-access"}}
     own: Json = {"permission_profile": {"type": "disabled"}, "approvals_reviewer": "nobody"}

@@ -21,9 +21,10 @@ from codex_checkpoints.service.compaction.request import CompactionRequest
 from codex_checkpoints.service.progress import Interruptible, Steps, on_another_thread
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit
 from codex_checkpoints.service.remote.fetch import Fetched, fetch, find_row
-from codex_checkpoints.service.remote.pull import Pulled, pull
+from codex_checkpoints.service.remote.pull import Pulled, is_plain_folder, pull
 from codex_checkpoints.service.remote.refusals import remote_refusals
 from codex_checkpoints.service.sessions.summaries import Git
+from codex_checkpoints.storage.atomic_files import StorageError
 from codex_checkpoints.storage.records import new_id
 from codex_checkpoints.storage.remote.address import Address, BadAddress, is_address
 from codex_checkpoints.storage.remote.cache import RemoteCache
@@ -386,8 +387,9 @@ def pull_session(services: Services, params: PullParams) -> Steps[PulledSession]
         raise misfit(f"{into}: there is no such folder; --into names the folder of the branch")
     fetched = yield from _fetched(services, params.session_id)
     row = fetched.row
-    there = row.cwd if row.cwd is not None and os.path.isdir(row.cwd) else os.getcwd()
-    made = pull(services.sessions, fetched, into or there)
+    made = pull(services.sessions, fetched, into or _folder_for(row))
+    with contextlib.suppress(StorageError):  # a later one removes it
+        RemoteCache(services.where.state_dir, fetched.place).release(fetched.path)
     digest = _digest_for(services, made) if made.source.lost_summary else None
     services.changed((made.session_id,), "rollout")
     return PulledSession(
@@ -405,6 +407,12 @@ def pull_session(services: Services, params: PullParams) -> Steps[PulledSession]
         digest=digest,
         resume=resume(made.session_id),
     )
+
+
+def _folder_for(row: SessionRow) -> str:
+    """Return the folder of a pushed session if it is here, else the current one."""
+    is_here = row.cwd is not None and is_plain_folder(row.cwd) and os.path.isdir(row.cwd)
+    return row.cwd if is_here and row.cwd is not None else os.getcwd()
 
 
 def _digest_for(services: Services, made: Pulled) -> str:

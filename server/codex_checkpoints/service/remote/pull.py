@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from datetime import datetime
@@ -54,9 +55,9 @@ from codex_checkpoints.service.restore.branch_copy import QUIET, WindowNames
 from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.storage import records as stamps
 from codex_checkpoints.storage.atomic_files import own, storage_errors
-from codex_checkpoints.storage.contract import Copied, HistoryItem, NewThread
+from codex_checkpoints.storage.contract import Copied, HistoryItem, NewThread, is_windows_path
 from codex_checkpoints.storage.records import MARKERS, PULLS, UPDATES
-from codex_checkpoints.storage.remote.contract import SessionRow, damaged
+from codex_checkpoints.storage.remote.contract import SessionRow, damaged, is_within
 
 logger = logging.getLogger(__name__)
 
@@ -227,16 +228,27 @@ def _settled(record: Json, payload: Json, before: str | None, folder: str) -> by
     """
     kept = {key: each for key, each in payload.items() if key not in _PERMISSIONS}
     cwd = text_of(payload.get("cwd"))
-    if before is not None and cwd is not None:
+    if cwd is not None:
         kept["cwd"] = _moved(cwd, before, folder)
     return orjson.dumps({**record, "payload": {**kept, **_CAREFUL}})
 
 
-def _moved(cwd: str, before: str, folder: str) -> str:
-    """Return a folder of the other machine mapped to the branch, if it is in the session's."""
-    below = cwd[len(before) :]
-    if not cwd.startswith(before) or below[:1] not in {"", "/", "\\"}:
+def is_plain_folder(path: str) -> bool:
+    """Return whether a path of another machine is absolute, there or here, and without `..`."""
+    is_absolute = path.startswith("/") or is_windows_path(path)
+    return is_absolute and path.isprintable() and not {".", ".."} & {*re.split(r"[/\\]", path)}
+
+
+def _moved(cwd: str, before: str | None, folder: str) -> str:
+    """Return a folder of the other machine mapped to the branch, if it is in the session's.
+
+    A path with `..`, or a relative one, could lead out of it: it is the folder of the branch then.
+    """
+    if not is_plain_folder(cwd):
+        return folder
+    if before is None or not is_within(cwd, before):
         return cwd
+    below = cwd[len(before) :]
     inside = os.path.join(folder, *filter(None, below.replace("\\", "/").split("/")))
     return inside if os.path.isdir(inside) else folder
 
