@@ -27,7 +27,7 @@ sys.path += [str(ROOT / "server"), str(ROOT / "tests" / "support"), str(ROOT / "
 from make_tree import make_tree  # noqa: E402
 from measure import Cost, product, run  # noqa: E402
 
-from codex_checkpoints.storage.remote.contract import Head, SessionRow, Told  # noqa: E402
+from codex_checkpoints.storage.remote.contract import AppendResult, Head, SessionRow  # noqa: E402
 from codex_checkpoints.storage.remote.packing import SegmentStream  # noqa: E402
 from codex_checkpoints.storage.remote.postgres import PostgresHistoryStore  # noqa: E402
 from postgres_server import ADMIN, PostgresServer, running  # noqa: E402
@@ -133,7 +133,7 @@ def transfer(store: PostgresHistoryStore, size: int) -> None:
     begun = time.perf_counter()
     stream = SegmentStream(lines(size))
     while (segment := stream.peek()) is not None:
-        if store.append(_SESSION, 1, segment) is not Told.TAKEN:
+        if store.append(_SESSION, 1, segment) is not AppendResult.TAKEN:
             raise SystemExit("a segment was not taken")
         stream.seek(segment.end)
     head = Head(1, stream.position, stream.prefix)

@@ -12,6 +12,7 @@ from bookkeeping import faults
 from codex_checkpoints.service.remote.push import Pusher
 from codex_checkpoints.storage.remote.chosen import ChosenRemote
 from codex_checkpoints.storage.remote.contract import (
+    AppendResult,
     Head,
     RemoteDamaged,
     RemoteFull,
@@ -19,7 +20,6 @@ from codex_checkpoints.storage.remote.contract import (
     RemoteRefused,
     RemoteUnreachable,
     SessionRow,
-    Told,
 )
 from codex_checkpoints.storage.remote.folder import FORMAT_FILE, FolderHistoryStore
 from disks import fill, make_read_only, mounted
@@ -42,7 +42,7 @@ def put(store: FolderHistoryStore, data: bytes, most: int) -> SessionRow:
     """Push bytes as a pusher does; return the row."""
     head = store.head(SESSION)
     for segment in segments(data, 0 if head is None else head.size, most):
-        assert store.append(SESSION, 1, segment) is Told.TAKEN
+        assert store.append(SESSION, 1, segment) is AppendResult.TAKEN
     found = store.head(SESSION)
     assert found is not None
     row = SessionRow(SESSION, 1, found.size, found.prefix, data.count(b"\n"), "ana", "m", "m")
@@ -177,7 +177,7 @@ def test_missing_segment_is_damage_and_the_next_push_repairs_it(
     head = store.head(SESSION)
     assert head is not None
     for segment in segments(DATA, head.size, 700):
-        if store.append(SESSION, 1, segment) is not Told.TAKEN:
+        if store.append(SESSION, 1, segment) is not AppendResult.TAKEN:
             break
     assert b"".join(store.read(SESSION, row.head)) == DATA
 

@@ -10,13 +10,13 @@ import pytest
 from codex_checkpoints.storage.remote.contract import (
     NO_PREFIX,
     SEGMENT,
+    AppendResult,
     Elsewhere,
     Head,
     HistoryStore,
     RemoteDamaged,
     Segment,
     SessionRow,
-    Told,
 )
 from codex_checkpoints.storage.remote.folder import FolderHistoryStore
 from codex_checkpoints.storage.remote.memory import MemoryHistoryStore
@@ -50,7 +50,7 @@ def put(store: HistoryStore, data: bytes, generation: int = 1, most: int = 700) 
     head = store.head(SESSION)
     start = head.size if head is not None and head.generation == generation else 0
     for segment in segments(data, start, most):
-        assert store.append(SESSION, generation, segment) is Told.TAKEN
+        assert store.append(SESSION, generation, segment) is AppendResult.TAKEN
 
 
 def row(data: bytes, generation: int = 1, revision: int = 0, **more: str) -> SessionRow:
@@ -84,10 +84,10 @@ def test_segment_with_a_wrong_offset_is_refused_with_the_current_end(
 ) -> None:
     data = text(100)
     first, second, *_ = segments(data, 0, 1000)
-    assert store.append(SESSION, 1, first) is Told.TAKEN
+    assert store.append(SESSION, 1, first) is AppendResult.TAKEN
 
     assert store.append(SESSION, 1, first) == Elsewhere(first.end, first.after)
-    assert store.append(SESSION, 1, second) is Told.TAKEN
+    assert store.append(SESSION, 1, second) is AppendResult.TAKEN
     assert store.append(SESSION, 1, second) == Elsewhere(second.end, second.after)
 
 
@@ -102,7 +102,7 @@ def test_segment_after_another_prefix_is_refused(store: HistoryStore) -> None:
 def test_generation_begins_with_its_first_byte(store: HistoryStore) -> None:
     (segment,) = segments(text(9), 10, SEGMENT)
 
-    assert store.append(SESSION, 4, segment) is Told.UNKNOWN
+    assert store.append(SESSION, 4, segment) is AppendResult.UNKNOWN
 
 
 def test_newest_generation_is_the_head_and_the_older_one_stays(store: HistoryStore) -> None:

@@ -15,6 +15,7 @@ from pg8000.exceptions import DatabaseError
 
 from codex_checkpoints.storage.remote.contract import (
     NO_PREFIX,
+    AppendResult,
     Elsewhere,
     Head,
     RemoteDamaged,
@@ -24,7 +25,6 @@ from codex_checkpoints.storage.remote.contract import (
     RemoteUnreachable,
     SessionRow,
     StoredRow,
-    Told,
 )
 from codex_checkpoints.storage.remote.postgres import PostgresHistoryStore
 from postgres_server import ADMIN, Team
@@ -429,6 +429,6 @@ def test_answers_to_an_append_match_the_contract(team: Team) -> None:
     (segment,) = segments(text(9), 0, 1 << 20)
     store = team.store(team.join("ana"))
 
-    assert store.append(SESSION, 1, segment) is Told.TAKEN
+    assert store.append(SESSION, 1, segment) is AppendResult.TAKEN
     with pytest.raises(RemoteRefused):
         store.append("../x", 1, segment)

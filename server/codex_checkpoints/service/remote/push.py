@@ -26,13 +26,13 @@ from codex_checkpoints.storage.remote.chosen import ChosenRemote
 from codex_checkpoints.storage.remote.contract import (
     NO_PREFIX,
     SEGMENT,
+    AppendResult,
     Elsewhere,
     Head,
     HistoryStore,
     SessionRow,
     StoredRow,
     TeamStore,
-    Told,
 )
 from codex_checkpoints.storage.remote.packing import SegmentStream
 
@@ -147,7 +147,7 @@ class Pusher:
             if self.is_cancelled():
                 raise Cancelled
             answer = self.store.append(going.session_id, head.generation, segment)
-            if answer is Told.TAKEN:
+            if answer is AppendResult.TAKEN:
                 end = segment.end, segment.after
                 added += segment.end - segment.start
             elif isinstance(answer, Elsewhere) and answer.size > segment.start:

@@ -104,8 +104,8 @@ class Segment:
     body: bytes
 
 
-class Told(Enum):
-    """The two answers to an append that need no data."""
+class AppendResult(Enum):
+    """The results of an append that carry no data."""
 
     TAKEN = "taken"
     """The segment is stored, durably."""
@@ -121,7 +121,7 @@ class Elsewhere:
     prefix: str
 
 
-Answer = Told | Elsewhere
+Answer = AppendResult | Elsewhere
 
 
 @frozen

@@ -39,6 +39,7 @@ from codex_checkpoints.storage.remote.contract import (
     NO_PREFIX,
     SEGMENT,
     Answer,
+    AppendResult,
     CheckedHistory,
     Elsewhere,
     Head,
@@ -52,7 +53,6 @@ from codex_checkpoints.storage.remote.contract import (
     Segment,
     SessionRow,
     StoredRow,
-    Told,
     damaged,
     is_session_id,
     page_of,
@@ -144,14 +144,14 @@ class FolderHistoryStore:
             folder = os.path.join(self._session(session_id), f"{generation:06}")
             names = _names(folder)
             if segment.start and not names:
-                return Told.UNKNOWN
+                return AppendResult.UNKNOWN
             point = max(_points(names))
             if point != (segment.start, segment.before):
                 return Elsewhere(*point)
             _make_folder(folder)
             with suppress(FileExistsError):  # another pusher wrote the same bytes just now
                 atomic_files.publish(os.path.join(folder, _file_of(segment)), (segment.body,))
-            return Told.TAKEN
+            return AppendResult.TAKEN
 
     def read(self, session_id: str, head: Head) -> Iterator[bytes]:
         history = CheckedHistory()

@@ -10,6 +10,7 @@ from codex_checkpoints.storage.remote.contract import (
     ALL_ROWS,
     NO_PREFIX,
     Answer,
+    AppendResult,
     CheckedHistory,
     Elsewhere,
     Head,
@@ -18,7 +19,6 @@ from codex_checkpoints.storage.remote.contract import (
     Segment,
     SessionRow,
     StoredRow,
-    Told,
     damaged,
     page_of,
 )
@@ -68,13 +68,13 @@ class MemoryHistoryStore:
     def append(self, session_id: str, generation: int, segment: Segment) -> Answer:
         session = self._sessions.setdefault(session_id, _Session())
         if generation not in session.generations and segment.start:
-            return Told.UNKNOWN
+            return AppendResult.UNKNOWN
         size, prefix = session.end(generation)
         if (segment.start, segment.before) != (size, prefix):
             return Elsewhere(size, prefix)
         session.generations.setdefault(generation, []).append(segment)
         session.changes += 1
-        return Told.TAKEN
+        return AppendResult.TAKEN
 
     def read(self, session_id: str, head: Head) -> Iterator[bytes]:
         session = self._sessions.get(session_id)

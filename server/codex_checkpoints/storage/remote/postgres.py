@@ -27,6 +27,7 @@ from codex_checkpoints.storage.remote.contract import (
     FORMAT_VERSION,
     NO_PREFIX,
     Answer,
+    AppendResult,
     AuditEntry,
     CheckedHistory,
     Elsewhere,
@@ -40,7 +41,6 @@ from codex_checkpoints.storage.remote.contract import (
     Segment,
     SessionRow,
     StoredRow,
-    Told,
     damaged,
     is_session_id,
 )
@@ -215,7 +215,7 @@ class PostgresHistoryStore:
                 )
             found = run(f"{_ROLLOUT} and generation = :generation for update", **its)
             if not found:
-                return Told.UNKNOWN
+                return AppendResult.UNKNOWN
             _, size, prefix = found[0]
             if (segment.start, segment.before) != (size, prefix):
                 return Elsewhere(size, prefix)
@@ -235,7 +235,7 @@ class PostgresHistoryStore:
                 prefix=segment.after,
                 **its,
             )
-        return Told.TAKEN
+        return AppendResult.TAKEN
 
     def read(self, session_id: str, head: Head) -> Iterator[bytes]:
         history = CheckedHistory()
