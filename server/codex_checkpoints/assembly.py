@@ -10,12 +10,13 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import Factory, frozen
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.places import Places, settings_of
 from codex_checkpoints.service.reading.session_index import SessionIndex
 from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.remote.kept_preview import KeptPreview
 from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.service.settings import with_editor
 from codex_checkpoints.storage import records as stamps
@@ -31,10 +32,11 @@ logger = logging.getLogger(__name__)
 
 @frozen
 class Assembly:
-    """The service of one home, and the problems of its settings."""
+    """The service of one home, the problems of its settings, and the last preview of a push."""
 
     sessions: Sessions
     problems: tuple[str, ...]
+    preview: KeptPreview = Factory(KeptPreview)
 
 
 def assemble(

@@ -171,6 +171,34 @@ def test_exactly_the_shown_lines_are_sent_although_the_session_grows(
     assert late["state"] == "ahead", "what was shown before is there already, with more"
 
 
+def test_push_does_not_read_a_session_again_after_its_preview(
+    machines: Machines, pusher: Peer
+) -> None:
+    path = machines.chat("one", "two")
+    (session,) = ask(pusher, "push", sessionIds=[thread(1)], dryRun=True)["sessions"]
+    look, before = path.stat(), path.read_bytes()
+    path.write_bytes(before.replace(b"two", b"six"))
+    os.utime(path, ns=(look.st_atime_ns, look.st_mtime_ns))  # nobody notices without reading
+
+    seen = [{key: session[key] for key in ("sessionId", "lines", "digest")}]
+    (sent,) = ask(pusher, "push", sessionIds=[thread(1)], shown=seen)["sessions"]
+
+    assert (sent["state"], sent["digest"]) == ("pushed", session["digest"])
+    assert b"two" in machines.stored()
+    assert b"six" not in machines.stored()
+
+
+def test_consent_to_redacted_secrets_in_a_preview_is_not_one_for_the_push(
+    machines: Machines, pusher: Peer
+) -> None:
+    machines.write(turn(*(user(f"{TOKEN[:-2]}{number}") for number in range(10, 40))))
+    ask(pusher, "push", sessionIds=[thread(1)], dryRun=True, allowRedacted=True)
+
+    error = pusher.error("checkpoints/push", {"sessionIds": [thread(1)]})
+
+    assert error["data"]["code"] == "secret_text"
+
+
 def test_session_changed_since_the_preview_is_refused(machines: Machines, pusher: Peer) -> None:
     machines.chat("one", "two")
     (session,) = ask(pusher, "push", sessionIds=[thread(1)], dryRun=True)["sessions"]

@@ -15,13 +15,14 @@ from codex_checkpoints.operations.remote import MOUNT, chosen_remote_of, remotel
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.service.progress import Steps
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit
+from codex_checkpoints.service.remote.kept_preview import KeptPreview
 from codex_checkpoints.service.remote.outgoing import (
     Outgoing,
     is_never_pushed,
     outgoing,
 )
 from codex_checkpoints.service.remote.push import Pushed, Pusher
-from codex_checkpoints.service.remote.unchanged import pushed_version, unchanged_rows
+from codex_checkpoints.service.remote.unchanged import inputs_of, pushed_version, unchanged_rows
 from codex_checkpoints.storage.contract import Row, ThreadQuery
 from codex_checkpoints.storage.remote.address import is_address
 from codex_checkpoints.storage.remote.chosen import ChosenRemote
@@ -128,35 +129,46 @@ class Push:
 class Preparation:
     """A push before it is sent: the account to show, and the sessions as they were read.
 
-    It keeps them in a file until it is closed.
+    It keeps them in a file until it is closed; those of an earlier preview are in the file of
+    `preview`.
     """
 
     shown: Push
     going: tuple[Outgoing, ...]
     chosen: ChosenRemote
     spool: Spool
+    preview: KeptPreview
 
     def close(self) -> None:
         """Release the sessions that were read."""
         self.spool.close()
+        self.preview.close()
 
 
 def push(services: Services, params: PushParams) -> Steps[Push]:
-    """Push sessions, or only show what would leave."""
+    """Push sessions, or only show what would leave; that is kept for the push that follows."""
     prepared = yield from prepare_push(services, params)
+    if params.dry_run:
+        going, allow_redacted = prepared.going, params.allow_redacted
+        services.preview.keep(prepared.spool, going, allow_redacted=allow_redacted)
+        return prepared.shown
     with closing(prepared):
-        return prepared.shown if params.dry_run else (yield from send(services, prepared))
+        return (yield from send(services, prepared))
 
 
 def prepare_push(services: Services, params: PushParams) -> Steps[Preparation]:
     """Read the sessions in their outgoing form; nothing is sent.
 
-    A refused session is reported, and the others are read.
+    A push does not read again those that are unchanged since their preview.  A refused session is
+    reported, and the others are read.
     """
     chosen = chosen_remote_of(services)
     services.find_new_files()
     wanted = _chosen(services, params)
     unchanged, teams = yield from _asked(services, chosen, wanted, params.team)
+    preview = services.preview.take()
+    if params.dry_run:
+        preview.close()
     with keeping("redacted lines", None):
         spool = Spool(services.where.state_dir)
     going: list[Outgoing] = []
@@ -169,13 +181,15 @@ def prepare_push(services: Services, params: PushParams) -> Steps[Preparation]:
                 if session in unchanged:
                     known.append(unchanged[session])
                 else:
-                    going.append(_read(services, chosen, session, spool, params))
+                    kept = _kept(services, session, preview, params)
+                    going.append(kept or _read(services, chosen, session, spool, params))
             except Refusal as refusal:
                 if len(wanted) == 1:
                     raise
                 refused.append(_refused(session, refusal))
     except BaseException:
         spool.close()
+        preview.close()
         raise
     services.advanced(len(wanted), len(wanted))
     entries = (*(_shown(each, 0, "new") for each in going), *known)
@@ -188,7 +202,7 @@ def prepare_push(services: Services, params: PushParams) -> Steps[Preparation]:
         params.team,
         teams,
     )
-    return Preparation(push, tuple(going), chosen, spool)
+    return Preparation(push, tuple(going), chosen, spool, preview)
 
 
 def _asked(
@@ -230,6 +244,17 @@ def _asked(
         if each.team == team
     }
     return unchanged, teams
+
+
+def _kept(
+    services: Services, session: str, preview: KeptPreview, params: PushParams
+) -> Outgoing | None:
+    """Return a session as its preview has it, None if it has changed or was not shown like that."""
+    kept = preview.session(session, allow_redacted=params.allow_redacted)
+    if kept is None or kept.inputs != inputs_of(services.sessions, services.sessions.own(session)):
+        return None
+    shown = ShownSession(session, kept.lines, kept.prefix)
+    return kept if params.shown is None or shown in params.shown else None
 
 
 def _read(

@@ -42,6 +42,7 @@ class Services:
     def __init__(self, where: Places, assembly: Assembly) -> None:
         self.where = where
         self.sessions: Sessions = assembly.sessions
+        self.preview = assembly.preview
         self.problems = assembly.problems  # a sentence for each setting that is ignored
 
     def changed(self, session_ids: tuple[str, ...], reason: str) -> None:

@@ -76,6 +76,12 @@ class Spool:
             atomic_files.make_folder(folder, 0o700)
             self._file: BinaryIO = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - see `close`
 
+    @property
+    def size(self) -> int:
+        """Return the size of the file; raises `StorageError`."""
+        with atomic_files.storage_errors():
+            return self._file.seek(0, 2)
+
     def writer(self) -> SpoolWriter:
         """Return a writer of one history."""
         return SpoolWriter(self._file)
