@@ -19,7 +19,6 @@ import {
   fill,
   fold,
   host,
-  keep,
   linesOf,
   page,
   type Shown,
@@ -61,7 +60,6 @@ class CompactionPage implements Shown<CompactionView> {
 
   constructor(view: CompactionView) {
     this.#view = view;
-    keep({ sessionId: view.sessionId });
     this.#budget = new BudgetField("Size limit of the digest", this.#usual, (budget) => {
       if (readBudget(budget) !== null) {
         this.#choose(budget);

@@ -241,7 +241,7 @@ export function host<K extends ToPage["kind"]>(
   let shown: Shown<ViewOf<K>> | null = null;
   const isView = (message: ToPage): message is ViewOf<K> => message.kind === kind;
   // Stored before the first content, so that a window reloaded at once restores the page.
-  keep(JSON.parse(page().dataset.ids ?? "null"));
+  api.setState(JSON.parse(page().dataset.ids ?? "null"));
   window.addEventListener("message", ({ data: message, origin }: MessageEvent<ToPage>) => {
     if (origin !== window.origin) {
       return; // the extension's messages come through the outer frame, which has the same origin
@@ -290,11 +290,6 @@ function switchOn(): void {
     each.disabled = false;
   }
   off = [];
-}
-
-/** Store the ids of the page across reloads of the window. */
-export function keep(state: unknown): void {
-  api.setState(state);
 }
 
 /** The place for an error on a page that keeps its content. */

@@ -28,7 +28,6 @@ import {
   el,
   fill,
   host,
-  keep,
   keepingFocus,
   page,
   restoreFigures,
@@ -125,7 +124,6 @@ class PreviewPage implements Shown<Preview> {
     fill(this.#columns, form, this.#contents);
     fill(page(), this.#head, this.#columns);
     this.#showScope();
-    keep({ sessionId: preview.sessionId, checkpointId: preview.checkpointId });
   }
 
   /** Show a preview, unless newer options are waiting for their own. */

@@ -10,7 +10,6 @@ import {
   el,
   fill,
   host,
-  keep,
   page,
   type Shown,
   send,
@@ -33,8 +32,7 @@ class PushPage implements Shown<PushView> {
   /** The team that can read the session; null for only its owner. */
   #team: string | null = null;
 
-  constructor({ sessionId, readers }: PushView) {
-    keep({ sessionId });
+  constructor({ readers }: PushView) {
     const cancel = button("Close", "second", () => send({ kind: "cancel" }));
     fill(
       this.#readers,

@@ -10,7 +10,6 @@ import {
   fill,
   fold,
   host,
-  keep,
   keepingFocus,
   linesOf,
   page,
@@ -25,8 +24,7 @@ class SectionsPage implements Shown<SectionsView> {
   readonly #trouble = new TroublePlace();
   readonly #body = el("div");
 
-  constructor({ ids }: SectionsView) {
-    keep(ids);
+  constructor() {
     fill(page(), this.#trouble.element, this.#body);
   }
 

@@ -15,7 +15,6 @@ import {
   el,
   fill,
   host,
-  keep,
   keepingFocus,
   page,
   type Shown,
@@ -60,7 +59,6 @@ class SessionPage implements Shown<SessionView> {
 
   constructor(view: SessionView) {
     this.#view = view;
-    keep({ sessionId: view.sessionId });
     this.#transcript = new Transcript(view, (turn) => this.#read(turn));
     this.#strip = new Strip(view, (row) => this.#chooseRow(row));
     this.#table.addEventListener("toggle", () => this.#showTable());
