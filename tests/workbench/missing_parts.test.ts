@@ -51,6 +51,8 @@ test("a view without a folder, sessions or a server says so, with a next step", 
     const before = await lab.server();
     process.kill(before, "SIGKILL");
     await becomes(() => lab.servers().some((each) => each !== before), true);
+    assert.match(workbench.log, /ended by itself, starting again/);
+    assert.doesNotMatch(workbench.log, /not be restarted/);
     await here.waitFor();
     await shows(status.and(page.getByLabel(/no session here|session in view/)));
   });

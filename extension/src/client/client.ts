@@ -223,7 +223,9 @@ export class Server {
           error: () => ({ action: ErrorAction.Continue, handled: true }),
           closed: () => {
             this.#gone(child);
-            return { action: CloseAction.DoNotRestart, handled: true };
+            // The client's own message says that the server is not started again.
+            const message = "The connection to the server was closed.";
+            return { action: CloseAction.DoNotRestart, message, handled: true };
           },
         },
         stdioOptions: { stdout: () => {}, stderr: () => {} },
