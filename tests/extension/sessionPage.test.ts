@@ -102,7 +102,7 @@ test("the picture is as high as the window, or higher where more was in use", ()
   assert.equal(heightOf([], null), 1);
   const compacted = single({ contextTokens: 9, mostTokens: 3000 });
   assert.equal(heightOf([compacted], 1000), 3000, "what was in use before a compaction counts");
-  assert.match(turnText(compacted), /context 9 tokens at its end, 3,000 tokens at its peak/);
+  assert.match(turnText(compacted), /context 9 tokens \(peak 3,000\)/);
 });
 
 test("round numbers of turns are below the picture, with room between them", () => {

@@ -7,7 +7,7 @@ import { Lab } from "./lab.ts";
 import { barriers, inFront, isForEverybody } from "./pages.ts";
 import { type Exchange, fileOf, writeSession } from "./rollouts.ts";
 import { becomes } from "./waiting.ts";
-import { step, Workbench } from "./workbench.ts";
+import { shows, step, Workbench } from "./workbench.ts";
 
 const WIDE = { width: 1400, height: 1000 };
 const NARROW = { width: 400, height: 900 };
@@ -345,6 +345,34 @@ test("a session page shows the whole session and opens each of its turns", async
       .first()
       .waitFor();
     await workbench.closeTab();
+  });
+
+  await step(t, "in a window of 1024 pixels the figures of a turn are whole", async () => {
+    await page.setViewportSize({ width: 1024, height: 768 });
+    for (const number of [6, COMPACTED]) {
+      await chooseTurn(number);
+      const cut = await front
+        .locator(".turn .did, .strip .pointed")
+        .evaluateAll((lines) =>
+          lines
+            .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
+            .map(({ textContent }) => textContent),
+        );
+      assert.deepEqual(cut, []);
+    }
+    await workbench.screenshot("session page at 1024");
+  });
+
+  await step(t, "beside an open panel the conversation has nearly half of the page", async () => {
+    await shows(workbench.part("panel"));
+    const share = () =>
+      pane.evaluate((each) => {
+        const { top, bottom } = each.getBoundingClientRect();
+        return (Math.min(bottom, window.innerHeight) - top) / window.innerHeight;
+      });
+    await becomes(async () => (await share()) > 0.45, true);
+    await workbench.screenshot("session page beside a panel");
+    assert.deepEqual(await barriers(page), []);
   });
 
   await step(t, "nor is anybody kept out who has little room", async () => {

@@ -152,8 +152,8 @@ export function legend({ rows, window, trigger, merged }: SessionView, isFull: b
     merged > 1 ? `Each step is ${merged} turns.` : "",
     window === null || isFull // its axis has the numbers
       ? ""
-      : `Window: ${tokenCount(window)}${trigger === null ? "" : `, compaction offered from ${trigger.toLocaleString("en-US")}`}.`,
-    rows.some(({ mostTokens, contextTokens }) => mostTokens !== contextTokens)
+      : `Window: ${tokenCount(window)}${trigger === null ? "" : `, compaction from ${trigger.toLocaleString("en-US")}`}.`,
+    isFull && rows.some(({ mostTokens, contextTokens }) => mostTokens !== contextTokens)
       ? "Bars show each turn’s peak."
       : "",
     isFull ? counted(rows.length, "", "Use ← → to move between turns.") : "",

@@ -257,11 +257,11 @@ const OUTCOMES: Readonly<Record<string, string>> = {
 /** Summarize a turn in one sentence. */
 export function turnText(row: PageRow): string {
   const { calls, filesChanged, checksFailed, contextTokens, mostTokens, outcome } = row;
-  const atItsEnd = mostTokens === contextTokens ? "" : " at its end";
+  const peak =
+    mostTokens === contextTokens ? "" : ` (peak ${(mostTokens ?? 0).toLocaleString("en-US")})`;
   const words = listed(
     OUTCOMES[outcome] ?? plain(outcome),
-    contextTokens === null ? "" : `context ${tokenCount(contextTokens)}${atItsEnd}`,
-    atItsEnd && `${tokenCount(mostTokens ?? 0)} at its peak`,
+    contextTokens === null ? "" : `context ${tokenCount(contextTokens)}${peak}`,
     counted(calls, "1 call", `${calls} calls`),
     countedIfAny(filesChanged, "1 file changed", `${filesChanged} files changed`),
     countedIfAny(checksFailed, "1 check failed", `${checksFailed} checks failed`),
