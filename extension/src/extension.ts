@@ -8,6 +8,7 @@ import { openSettings, SECTION, setContext } from "./client/settings.ts";
 import type { App, Commands } from "./common/app.ts";
 import { Documents } from "./common/documents.ts";
 import { inform, runCommand } from "./common/messages.ts";
+import { showBadges } from "./common/rows.ts";
 import { Reports } from "./common/sectionsPage.ts";
 import { compactionCommands, offerCompaction } from "./compaction/commands.ts";
 import { compactionPreviews } from "./compaction/preview.ts";
@@ -80,6 +81,7 @@ export function activate(context: vscode.ExtensionContext): void {
     checkpoint,
     new StatusBar(server, following),
     followChangedFiles(),
+    showBadges(),
     ...registered(context, {
       ...serverCommands(app, seeker),
       ...sessionCommands(app),
@@ -154,7 +156,7 @@ function registered({ extension }: vscode.ExtensionContext, commands: Commands) 
       // A menu command names its row, which the editor does not know while it reloads the rows.
       // The session in view would then be the wrong one.
       given.length > 1 && given[0] === undefined && !mayLackRow
-        ? inform("This row has just changed. Choose the command once more.")
+        ? inform("Nothing was done: the list was updated as you chose. Choose the command again.")
         : run(...given),
     );
   });

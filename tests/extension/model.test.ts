@@ -6,11 +6,12 @@ import type { RecentArtifact, SessionSummary } from "../../extension/src/client/
 import { artifactPath } from "../../extension/src/common/model/documents.ts";
 import { age, ago, cut, meter, plain, subject } from "../../extension/src/common/model/text.ts";
 import {
-  byDay,
   byFolder,
+  byTime,
   family,
   folded,
   followedOf,
+  hasBelow,
   isPlainId,
   partsOf,
   runningOf,
@@ -64,8 +65,8 @@ test("a row shows the first request, its age and its level, and the rest in its 
   const some = { title: "Fix the login", live: true, suspectFacts: 2, contextTokens: 129_200 };
   const row = sessionRow(session({ ...some, task: "And now the tests" }), NOW);
 
-  assert.equal(row.label, "Fix the login");
-  assert.equal(row.description, "2h 50%");
+  assert.equal(row.label, "2h  Fix the login");
+  assert.deepEqual([row.badge, row.description], ["50", ""]);
   assert.equal(row.spoken, "Fix the login, running, 2 suspect facts, 2h, context 50 percent");
   assert.equal(row.icon, "circle-filled");
   assert.match(row.tooltip, /^Fix the login\nLast message: And now the tests\nState: running, 2 s/);
@@ -73,12 +74,26 @@ test("a row shows the first request, its age and its level, and the rest in its 
   assert.match(row.tooltip, /^Model: gpt-5\.5$/m);
 });
 
+test("an editor that cuts a row at its end leaves its age and its level", () => {
+  const row = sessionRow(session({ title: "x".repeat(400), contextTokens: 129_200 }), NOW);
+  assert.match(row.label, /^2h {2}x/);
+  assert.equal(row.badge, "50");
+});
+
+test("a session has an arrow only where something below it is known", () => {
+  const unread = { compactions: null } as unknown as Partial<SessionSummary>;
+  assert.ok(!hasBelow(session(unread)));
+  assert.ok(!hasBelow(session({ compactions: 0 })));
+  assert.ok(hasBelow(session({ compactions: 1 })));
+  assert.ok(hasBelow(session({ ...unread, markers: 1 })));
+});
+
 test("a later message does not rename a session, and only the editor cuts its name", () => {
   const before = sessionRow(session({ title: "Fix the login", task: "Fix the login" }), NOW);
   const after = sessionRow(session({ title: "Fix the login", task: "x".repeat(99) }), NOW);
   assert.equal(before.label, after.label);
   const long = "x".repeat(99);
-  assert.equal(sessionRow(session({ title: long }), NOW).label, long);
+  assert.equal(sessionRow(session({ title: long }), NOW).label, `2h  ${long}`);
 });
 
 test("below a session with the same title a row shows its last message instead", () => {
@@ -87,9 +102,9 @@ test("below a session with the same title a row shows its last message instead",
   const other = session({ ...some, sessionId: "b", task: some.title });
 
   const row = sessionRow(first, NOW, true);
-  assert.deepEqual([row.label, row.description], ["And now the docs, all of them", "2h 50%"]);
+  assert.equal(row.label, "2h  And now the docs, all of them");
   assert.match(row.spoken, /^Review the change, And now the docs, all of them, 2h/);
-  assert.equal(sessionRow(other, NOW, true).label, "Review the change");
+  assert.equal(sessionRow(other, NOW, true).label, "2h  Review the change");
 });
 
 test("a copy of a session is named as one, unless somebody named it", () => {
@@ -109,7 +124,7 @@ test("a copy of a session is named as one, unless somebody named it", () => {
 test("a context above its window is shown as over, never above 100 percent", () => {
   const over = session({ contextTokens: 300_000 });
   const row = sessionRow(over, NOW);
-  assert.equal(row.description, "2h over");
+  assert.equal(row.badge, "!");
   assert.match(row.spoken, /context over its limit/);
   for (const text of [row.label, row.description, row.spoken, row.tooltip]) {
     assert.doesNotMatch(text, /\b1\d\d ?(%|percent)/);
@@ -120,7 +135,7 @@ test("values not known yet are not shown", () => {
   const unread = { windows: null, compactions: null, turns: null, suspectFacts: null, seq: null };
   const nothing = { ...unread, contextTokens: null } as unknown as Partial<SessionSummary>;
   const row = sessionRow(session(nothing), NOW);
-  assert.equal(row.description, "2h");
+  assert.deepEqual([row.badge, row.description], ["", ""]);
   assert.doesNotMatch(row.tooltip, /null|Turns|Compactions|Context/);
 });
 
@@ -139,21 +154,22 @@ test("a session that Codex refuses has a warning, the reason, and no offer to re
 });
 
 test("a row without a title shows the task, and without both says so", () => {
-  assert.equal(sessionRow(session({ title: "", task: "What now?" }), NOW).label, "What now?");
-  assert.equal(sessionRow(session({ task: " \n", title: null }), NOW).label, "No message yet");
+  assert.equal(sessionRow(session({ title: "", task: "What now?" }), NOW).label, "2h  What now?");
+  assert.equal(sessionRow(session({ task: " \n", title: null }), NOW).label, "2h  No message yet");
 });
 
-test("sessions are listed by day, and those of other folders by folder", () => {
+test("sessions are listed by day, week and month, and those of other folders by folder", () => {
   const noon = new Date(2026, 10, 20, 12).getTime();
-  const hours = [1, 13, 30, 5 * 24, 6 * 24 + 13, 60 * 24];
+  const hours = [1, 13, 30, 5 * 24, 6 * 24 + 13, 60 * 24 + 1];
   const aged = hours.map((age) =>
     session({ updatedAt: new Date(noon - age * 3_600_000).toISOString(), cwd: `/p/${age % 2}` }),
   );
   const sizes = (groups: ReadonlyMap<string, readonly unknown[]>) =>
     [...groups].map(([name, all]) => `${name} ${all.length}`);
 
-  assert.deepEqual(sizes(byDay(aged, noon)), ["Today 1", "Yesterday 2", "This Week 1", "Older 2"]);
-  assert.deepEqual(sizes(byFolder(aged)), ["/p/1 3", "/p/0 3"]);
+  const recent = ["Today 1", "Yesterday 2", "This Week 1", "Last Week 1"];
+  assert.deepEqual(sizes(byTime(aged, noon)), [...recent, "September 2026 1"]);
+  assert.deepEqual(sizes(byFolder(aged)), ["/p/1 4", "/p/0 2"]);
 });
 
 test("three or more sessions with the same first request are folded below the newest", () => {

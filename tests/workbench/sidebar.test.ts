@@ -40,21 +40,31 @@ test("rows show age and meter; sessions are renamed and archived, and each actio
     });
     assert(!isCut, await shown.innerText());
   };
+  /** The badge at the end of a row, which is whole however long its request is. */
+  const badge = (name: RegExp) =>
+    row(name)
+      .locator(".monaco-icon-label")
+      .first()
+      .evaluate((label) => {
+        const { content, width } = getComputedStyle(label, "::after");
+        return Number.parseFloat(width) > 0 ? JSON.parse(content) : null;
+      });
   const picker = page.locator(".quick-input-widget:visible");
   const input = picker.locator("input[type=text]").first();
   await workbench.showCheckpoints();
 
   await step(
     t,
-    "a row has the first request, then its age and its meter; the editor alone cuts it",
+    "a row has its age, the first request and its level; the editor alone cuts the request",
     async () => {
       // The workbench may take minutes to start.
       await shows(row(/^Find out why .*, [2-6]m, context 45 percent/));
-      for (const words of [/^(9|1[0-3])m over$/, /^3d 7%$/]) {
+      for (const words of [/^(9|1[0-3])m\s+Tidy the docs$/, /^3d\s+Name the parts$/]) {
         await isWhole(workbench.sessions.getByText(words).first());
       }
-      await shows(row(/^Find out why/).getByText(long, { exact: true }));
-      await shows(row(/^Find out why/).getByText(/^[2-6]m 45%$/));
+      await shows(row(/^Find out why/).getByText(new RegExp(`^[2-6]m\\s+${long}$`)));
+      assert.equal(await badge(/^Find out why/), "45");
+      assert.equal(await badge(/^Tidy the docs/), "!");
       assert.equal(await workbench.sessions.getByText("Now the very last").count(), 0);
       await workbench.screenshot("side bar");
     },
@@ -62,11 +72,11 @@ test("rows show age and meter; sessions are renamed and archived, and each actio
 
   await step(
     t,
-    "sessions stand by day, runs of a program behind the newest, others apart",
+    "sessions are listed by day and week, runs of a program behind the newest, others apart",
     async () => {
       await shows(row("Today"));
       await shows(row("This Week"));
-      await shows(row("Older"));
+      await shows(row("Last Week"));
       assert.equal(await row(/^Review the change/).count(), 1);
       await row(/^Review the change/)
         .locator(".monaco-tl-twistie")
@@ -78,8 +88,8 @@ test("rows show age and meter; sessions are renamed and archived, and each actio
       assert.equal(await row(/^Review the change/).count(), 4);
       await shows(row(/^Review the change, And now the docs, all of them, 10d/));
       const alike = row(/^Review the change, And now the docs, all of them, 10d/);
-      await shows(alike.getByText("And now the docs, all of them", { exact: true }));
-      await shows(alike.getByText(/^10d 3%$/));
+      await shows(alike.getByText(/^10d\s+And now the docs, all of them$/));
+      assert.equal(await badge(/^Review the change, And now the docs, all of them, 10d/), "3");
       await workbench.screenshot("side bar folds");
     },
   );

@@ -386,7 +386,9 @@ export class Workbench {
 
   /** Check whether a menu command was refused because its row had just been redrawn. */
   async #changedMeanwhile(opens: Locator | undefined, timeout: number): Promise<boolean> {
-    const toast = this.page.locator(".notification-toast").filter({ hasText: "has just changed" });
+    const toast = this.page
+      .locator(".notification-toast")
+      .filter({ hasText: "the list was updated as you chose" });
     try {
       await (opens?.or(toast) ?? toast).first().waitFor({ timeout: opens ? timeout : 150 });
     } catch (error) {

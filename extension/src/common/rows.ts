@@ -197,6 +197,17 @@ export abstract class Tree<Row extends object>
   }
 }
 
+/** The addresses of rows with a badge, which is their path. */
+const BADGE_SCHEME = "codex-checkpoints-badge";
+
+/** Give each row the badge that its address names. */
+export function showBadges(): vscode.Disposable {
+  return vscode.window.registerFileDecorationProvider({
+    provideFileDecoration: ({ scheme, path }) =>
+      scheme === BADGE_SCHEME ? { badge: path.slice(1) } : undefined,
+  });
+}
+
 export function treeItem(
   id: string,
   row: Appearance,
@@ -207,6 +218,9 @@ export function treeItem(
   item.description = row.description;
   item.tooltip = row.tooltip;
   item.accessibilityInformation = { label: row.spoken };
+  if (row.badge) {
+    item.resourceUri = vscode.Uri.from({ scheme: BADGE_SCHEME, path: `/${row.badge}` });
+  }
   const colour = row.colour === null ? undefined : new vscode.ThemeColor(row.colour);
   const [, eighths, alert] = /^meter-(\d)(-alert)?$/.exec(row.icon) ?? [];
   item.iconPath =

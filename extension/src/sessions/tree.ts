@@ -1,4 +1,4 @@
-/** The session tree: this workspace's sessions by day, then the others by folder. */
+/** The session tree: this workspace's sessions by time, then the others by folder. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import * as vscode from "vscode";
@@ -12,8 +12,8 @@ import { isDetached, markerRow } from "../markers/model/texts.ts";
 import { type RemoteNode, RemoteRows, remoteItem } from "../team/tree.ts";
 import { branchRow, type End } from "./model/branches.ts";
 import {
-  byDay,
   byFolder,
+  byTime,
   type Filter,
   family,
   filterText,
@@ -432,7 +432,7 @@ function foldsOf(group: Group, sessions: readonly SessionSummary[]): SessionNode
     return some.length === 0 ? [] : [{ ...fold, label, isOpen: false, children }];
   };
   const isDay = group.cwd !== null;
-  const parts = isDay ? byDay(shown, Date.now()) : byFolder(shown);
+  const parts = isDay ? byTime(shown, Date.now()) : byFolder(shown);
   // The editor keeps the folding of an id, as above.
   const isOpen = isDay || group.isOpen;
   const folds: SessionNode[] = [...parts].map(([name, some]) => ({

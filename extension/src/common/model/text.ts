@@ -16,6 +16,8 @@ export interface Appearance {
   readonly spoken: string;
   readonly icon: string;
   readonly colour: string | null;
+  /** At most two characters at the end of the row, which stay when the editor cuts the label. */
+  readonly badge?: string;
 }
 
 /** Make a row; the label fills in for missing texts. */
@@ -92,6 +94,12 @@ export function meter(session: SessionSummary): string {
     return "over";
   }
   return session.contextTokensSource === "estimated" ? `~${share}%` : `${share}%`;
+}
+
+/** Return the meter in two characters: `34`, `!` for a full context; empty if not known. */
+export function shortMeter(session: SessionSummary): string {
+  const share = percent(session);
+  return share === null ? "" : share > 99 ? "!" : String(share);
 }
 
 /** Return the meter for a screen reader. */

@@ -152,6 +152,7 @@ export function groupRow({ session, count }: SessionHits, now: number): Appearan
     description: dotted(hits, since, folder),
     tooltip: `${hits}\n${row.tooltip}`,
     spoken: listed(subject(session), hits, since, folder),
+    badge: "",
   };
 }
 

@@ -10,9 +10,9 @@ import {
   dotted,
   isOver,
   listed,
-  meter,
   percent,
   plain,
+  shortMeter,
   spokenMeter,
   subject,
 } from "../../common/model/text.ts";
@@ -21,17 +21,21 @@ import { madeWords } from "./branches.ts";
 /** Maximum label length; the editor cuts it to the width of the view. */
 const LABEL = 160;
 
-/** The row of a session; below one with the same title it shows its last message instead. */
+/**
+ * The row of a session; below one with the same title it shows its last message instead.
+ * The editor cuts a row at its end, so the age comes first and the level of the context is a badge.
+ */
 export function sessionRow(session: SessionSummary, now: number, isAlike = false): Appearance {
   const about = subject(session);
   const since = age(session.updatedAt, now);
   const states = statesOf(session);
   const last = isAlike && session.task !== session.title ? plain(session.task ?? "") : "";
   return {
-    label: cut(last || about, LABEL),
-    description: `${since} ${meter(session)}`.trim(),
+    label: `${since}  ${cut(last || about, LABEL)}`.trim(),
+    description: "",
     tooltip: sessionFacts(session, states, now).join("\n"),
     spoken: listed(about, cut(last, 120), ...states, since, spokenMeter(session)),
+    badge: shortMeter(session),
     ...sessionIcon(session),
   };
 }
@@ -99,10 +103,10 @@ export function isBranch(session: SessionSummary): boolean {
   return session.forkedFrom !== null && session.parentSession === null;
 }
 
-/** Check whether a session has child rows; an unread session may turn out to have none. */
+/** Check whether a session has child rows; the compactions of an unread one are not known. */
 export function hasBelow(session: SessionSummary): boolean {
   const { markers, branches, compactions } = session;
-  return markers > 0 || branches > 0 || compactions !== 0 || isBranch(session);
+  return markers > 0 || branches > 0 || (compactions ?? 0) > 0 || isBranch(session);
 }
 
 /** The context value of its row, for the menu conditions in package.json. */
@@ -153,12 +157,17 @@ export function contextWords(session: SessionSummary): string {
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** Group sessions by day, newest first: Today, Yesterday, This Week, Older. */
-export function byDay(sessions: readonly SessionSummary[], now: number) {
+/** Group sessions by day, then by week and by month, newest first. */
+export function byTime(sessions: readonly SessionSummary[], now: number) {
   const midnight = new Date(now).setHours(0, 0, 0, 0);
+  const month = new Intl.DateTimeFormat("en-US", { month: "long", year: "numeric" });
   return grouped(sessions, ({ updatedAt }) => {
-    const days = Math.ceil((midnight - Date.parse(updatedAt ?? "")) / DAY_MS);
-    return days <= 0 ? "Today" : days === 1 ? "Yesterday" : days < 7 ? "This Week" : "Older";
+    const at = Date.parse(updatedAt ?? "");
+    const days = Math.ceil((midnight - at) / DAY_MS);
+    if (days < 14) {
+      return days <= 0 ? "Today" : days === 1 ? "Yesterday" : days < 7 ? "This Week" : "Last Week";
+    }
+    return Number.isNaN(at) ? "Undated" : month.format(at);
   });
 }
 
