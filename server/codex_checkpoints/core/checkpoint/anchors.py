@@ -37,7 +37,7 @@ from codex_checkpoints.core.effects import Effects
 from codex_checkpoints.core.turns import Turns
 
 FIRST_WORDS = 80
-"""Code points of a message or a command that an anchor shows."""
+"""Code points of a message or a command in an anchor."""
 
 _APPLIED = ("Success.",)
 
@@ -63,7 +63,7 @@ class CallSearch(Fold):
         self._call_id = call_id
 
     def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:  # noqa: ARG002
-        """Want the words of every line with the id."""
+        """Request all lines with the id."""
         return WORDS
 
     def take(self, line: Line) -> None:
@@ -81,7 +81,7 @@ def _outcome_of(item: items.Item) -> str | None:
 
 
 class FilesOfCall(events.Fold):
-    """Collects the files that a call read, by uri: whether it did, or only may have done so."""
+    """Collects the files that a call read or may have read, by uri; True if it certainly did."""
 
     def __init__(self, call_id: str) -> None:
         self.replay = Replay()
@@ -104,7 +104,7 @@ class Newest(Fold):
     def __init__(
         self, limit: int, replay: Replay | None = None, turns: Turns | None = None
     ) -> None:
-        """Keep `limit` of each; `turns` are the whole session's turns if only its end is read."""
+        """Keep at most `limit` of each; `turns` are set if only the end of the session is read."""
         self.replay = Replay() if replay is None else replay
         self.replay.folds.append(self)
         # An older file has several lines for a call, and some lines have no outcome.
@@ -192,7 +192,7 @@ class Newest(Fold):
                 pass
 
     def _words(self, seen: Iterable[events.Seen], call_id: str) -> str:
-        """Describe the effects of a call in a few words without its id; files by their uris."""
+        """Describe the effects of a call in a few words: files by their uris, never by its id."""
         place = 0, None, self.replay.state.base
         names = (name_of(each, place)[0] or each.name for each in seen)
         once = dict.fromkeys(name.removesuffix(f"/{call_id}") for name in names)

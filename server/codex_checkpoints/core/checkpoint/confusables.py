@@ -18,7 +18,7 @@ _IOTA = "\u0345"
 """The only mark that becomes a letter when its case changes."""
 
 _ACUTE = "\u00b4"
-"""Some people type it as an apostrophe; NFKD would make a space and a mark of it."""
+"""Some people type it as an apostrophe; NFKD would turn it into a space and a mark."""
 
 _ASCII_AND_LATIN = "\u0300"
 """Below it there are no marks, and the soft hyphen is the only format."""

@@ -342,7 +342,7 @@ def _stale(claim: Claim, session: SessionFacts) -> Rejected | None:
 
 
 def _rests_on(claim: Claim, session: SessionFacts) -> tuple[str, ...]:
-    """Return the basis of a claim: the host's additions to a fact, in front, and the named files.
+    """Return the dependencies of a claim: those that the host adds to a fact, then the named files.
 
     The host adds the evidence file (TRU-1) and the files read by a call that is its evidence or a
     dependency (TRU-3).
@@ -356,7 +356,7 @@ def _rests_on(claim: Claim, session: SessionFacts) -> tuple[str, ...]:
     known = (session.artifacts[uri] for uri in named)
     calls += [each.uri.partition("/")[2] for each in known if each.kind == "tool_output"]
     read = [uri for call in dict.fromkeys(calls) for uri in session.files_read(call)]
-    # Of files that are not artifacts any more one is enough: with it no fact is VALID.
+    # One file that is not an artifact any more is enough: no fact with it is VALID.
     lost = next((uri for uri in read if uri not in session.artifacts), None)
     added += [uri for uri in read if uri in session.artifacts or uri == lost]
     return (*dict.fromkeys(uri for uri in added if uri not in named), *named)

@@ -116,7 +116,7 @@ class StepClaim:
 
 @frozen(kw_only=True)
 class PlanClaim:
-    """A whole plan; it replaces the one before."""
+    """A whole plan; it replaces the previous one."""
 
     kind: Literal["plan"]
     steps: tuple[StepClaim, ...] = field(metadata=_is("the steps in order"))

@@ -15,10 +15,10 @@ from codex_checkpoints.core.checkpoint.state import OUTSIDE, Hashes, State
 
 @frozen
 class RecentArtifact:
-    """One of the recent artifacts; `words` describe its state, empty if it needs no remark.
+    """A recent artifact; `words` describe its state, empty if it needs no remark.
 
-    `state` is null for a file that is as the session saw it, and for a command that did not fail.
-    `seen` says when the session saw a file last, as `turn 4`.
+    `state` is null for a file that is unchanged since the session saw it, and for a command that
+    did not fail. `seen` says when the session last saw a file, as `turn 4`.
     """
 
     uri: str
@@ -34,10 +34,10 @@ _ORDER: Final[Mapping[ArtifactKind, int]] = {"file": 0, "command": 1, "tool_outp
 def recent_artifacts(
     checkpoint: Checkpoint, state: State, now: Hashes
 ) -> tuple[RecentArtifact, ...]:
-    """Return files, then commands, then tool outputs, each from the newest on.
+    """Return files, then commands, then tool outputs, each newest first.
 
-    Files outside the session's folder come after those in it.  `now` has the hashes of files as
-    they are, None for one that is gone.
+    Files outside the session's folder come after those in it. `now` has the current hashes of
+    files, None for a missing one.
     """
     known = (checkpoint.artifacts.get(uri) for uri in checkpoint.recent_artifacts)
     recent = [artifact for artifact in known if artifact is not None]
@@ -65,7 +65,7 @@ def _file(artifact: Artifact, turn: int, now: Hashes, *, is_edited: bool) -> Rec
     if artifact.is_changed:
         since = seen if turn else "Codex saw it"
         return RecentArtifact(uri, "file", "changed", f"changed since {since}", seen)
-    # Without the hash of the seen content nobody knows.
+    # Without the hash of the seen content this is unknown.
     is_same = is_edited and artifact.seen_hash is not None
     return RecentArtifact(uri, "file", None, "as the session left it" if is_same else "", seen)
 

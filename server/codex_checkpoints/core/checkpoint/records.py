@@ -33,10 +33,10 @@ EvidenceSource = Literal["user", "file", "tool_output"]
 FactStatus = Literal["VALID", "SUSPECT"]
 
 UNKNOWN_HASH = "unknown:"
-"""The hash of a file that the host cannot read; it equals no hash, not even itself."""
+"""The hash of a file that the host cannot read; it equals no hash, not even another `unknown:`."""
 
 IMPORTED = "imported"
-"""The first dependency of a fact from a pack, as its line in the view says: nobody saw it here."""
+"""The first dependency of a fact from a pack, as shown in the view: it was not observed here."""
 
 FOLDER = "folder:"
 """Marks a folder in the host's results for uris; no artifact has it as its hash."""
@@ -184,10 +184,10 @@ def status_of(fact: Fact, artifacts: Mapping[str, Artifact]) -> FactStatus:
 
 
 MAX_VALUE_CHARS = 160
-"""Code points of a stored or shown value at most (DSC-23)."""
+"""Maximum code points of a stored or shown value (DSC-23)."""
 
 MAX_URI_CHARS = 1024
-"""Code points of a uri at most; a longer one is not recorded, but counted."""
+"""Maximum code points of a uri; a longer one is not recorded, but counted."""
 
 RETAINED_TOKENS = 20_000
 """The default budget for the user's messages in a compaction, as in Codex (JUN-13)."""

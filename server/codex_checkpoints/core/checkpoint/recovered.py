@@ -1,4 +1,4 @@
-"""Reads task and plan back from our text in a session file, if our record is lost."""
+"""Recovers task and plan from our own text in a session file if our record is lost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STEP: Final = re.compile(r"\[([ x])\] (.*) \(id=(\S{1,128})\)")
 
 @frozen
 class Recovered:
-    """The content of our text about the earlier session; a state pack has only open steps."""
+    """The content of our text about the previous session; a state pack has only open steps."""
 
     task: Task | None
     plan: Plan

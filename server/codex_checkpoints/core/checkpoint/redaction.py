@@ -24,12 +24,12 @@ def redact(text: str) -> str:
 
 
 def secrets(text: str) -> list[tuple[int, int]]:
-    """Return where the secrets of a text begin and end, in order."""
+    """Return the start and end of each secret in a text, in order."""
     return [(start, behind) for start, behind, _ in named_secrets(text)]
 
 
 def named_secrets(text: str) -> list[tuple[int, int, str]]:
-    """Return where the secrets of a text begin and end, in order, each with its rule's name."""
+    """Return the start and end of each secret in a text, in order, with the name of its rule."""
     rules = _hinted(text)
     if not rules:
         return []
@@ -66,9 +66,9 @@ def _hinted(text: str) -> list[SecretRule]:
 
 
 def may_hold_secret(text: str) -> bool:
-    """Return whether a text, or one written in it as JSON, may hold a secret: quick, and a guess.
+    """Return whether a text, or JSON text in it, may contain a secret; a quick guess.
 
-    False is certain, as long as no escape in the JSON encodes a letter or a `/`.
+    False is certain, unless an escape in the JSON encodes a letter or a `/`.
     """
     lower = text.lower()
     return any(hint in lower for _, hints in _HINTS for hint in hints) or any(
@@ -152,14 +152,14 @@ SECRET_RULES = (*GENERAL, *COMMAND_RULES, *KEYS)
 """The rules in the order in which they apply, after the rules of the programs in a text."""
 
 KINDS_OF_SECRETS = len({each.name for each in (*SECRET_RULES, *COMMANDS.values())})
-"""How many kinds of secrets are known."""
+"""The number of kinds of secrets that are known."""
 
 RULES_DIGEST = digest_of(
     "\n".join(
         f"{rule.source} {rule.flags:d}" for rule in (*SECRET_RULES, *COMMANDS.values())
     ).encode()
 )
-"""A digest of all rules: another one may find other secrets."""
+"""A digest of all rules: it changes if the rules may find other secrets."""
 
 _SIGNS = "-_:=.@/|"
 
@@ -186,7 +186,7 @@ _RULES_OF = {
     for _, hints in _HINTS
     for hint in hints
 }
-"""The places of the rules with a hint, in their order."""
+"""The positions of the rules with a hint, in order."""
 
 
 SCANNED = 65_536
@@ -201,7 +201,7 @@ def one_line(text: str) -> str:
     """Replace each run of control characters by one space, and trim the ends (DSC-52)."""
     # Most runs are only line breaks, which are found many times faster.
     line = " ".join(filter(None, text.split("\n")))
-    if line.isprintable():  # neither of the two is
+    if line.isprintable():  # it has neither
         return line.strip()
     return _whole(_RUN.sub(" ", text)).strip()
 

@@ -25,7 +25,7 @@ from codex_checkpoints.core.converters import states
 from codex_checkpoints.core.events import RecordedText, SessionMeta, Source
 
 LONGEST_TAIL = 1 << 23
-"""A longer last line, in bytes, is not read before its LF is there."""
+"""A longer last line, in bytes, is not read before its line feed is written."""
 
 SAVED = 28
 """The version of the result of `Replay.save`."""
@@ -68,7 +68,7 @@ class Replay(Reader, Stream):
         *,
         scripts: bool,
     ) -> None:
-        """Give the texts that can be recalled as well, as `RecordedTexts`."""
+        """Also give the texts that can be recalled, as `RecordedTexts`."""
         turns = self.state.turns
         self.folds.append(
             RecordedTexts(self.deriver, turns, give, is_wanted, shorten, scripts=scripts)

@@ -81,7 +81,7 @@ def _title(state: State, text: str, seq: int, *, in_history: bool) -> None:
 
     A fork that refers to its source takes its own first one, as Codex does.
     """
-    is_bare = state.head is not None and state.head.bare  # there is only the history
+    is_bare = state.head is not None and state.head.bare  # it has only the history
     is_better = state.first_in_history and not in_history and not is_bare
     is_own = state.head is None or seq >= state.head.forked_at
     is_better = is_better or (is_own and state.first_of_source)
@@ -99,7 +99,7 @@ def asked_by(state: State, kind: AskedKind, text: str, record: Record) -> Userle
 
 
 def take_goal(state: State, item: events.GoalSet, record: Record) -> None:
-    """Take the goal as it is now; a fork copies records about its source's goal."""
+    """Take the current goal; a fork copies records about its source's goal."""
     own = None if state.head is None else state.head.session_id
     if item.objective is None:
         state.turns.set_goal(None)
@@ -108,14 +108,14 @@ def take_goal(state: State, item: events.GoalSet, record: Record) -> None:
     goal = asked_by(state, "goal", item.objective, record)
     goal = evolve(goal, status=item.status, foreign=foreign)
     state.turns.set_goal(goal)
-    if not item.by_call:  # a person set it, and it may be the session's only beginning
+    if not item.by_call:  # a person set it, and it may be the only start of the session
         _title(state, goal.short, record.seq, in_history=False)
 
 
 def take_plan(state: State, plan: UserlessRequest, *, approved: bool) -> None:
-    """Take a plan; one that a person approved is a request, and has the steps of the plan.
+    """Take a plan; one that a person approved is a request, and has the plan's steps.
 
-    Such a plan is handed over outside any task.
+    Such a plan is passed on outside any task.
     """
     if not approved:
         state.turns.proposed = plan

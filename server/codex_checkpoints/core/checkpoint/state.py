@@ -72,7 +72,7 @@ NO_SEEN: SeenHashes = MappingProxyType({})
 _QUEUE = 4096
 _QUEUE_CHARS = 1 << 22
 _LONG = 1 << 16
-"""A command of more code points is parsed at once."""
+"""Longer commands, in code points, are parsed at once."""
 _LIMITS = Limits()
 _CHANGES: Final = re.compile(
     r">|\*\*\* Begin Patch|\b(?:tee|touch|truncate|rm|cp|mv|perl|(?i:set-content|out-file))\b"
@@ -103,8 +103,8 @@ _CAT: Final = re.compile(r"\bcat\s[^|;&<>\n]*\Z")
 class Observation:
     """An item with an outcome, or a call with the texts of its answer.
 
-    `at` is the time stamp of the record.  `printed` is the hash of a `cat`'s output, if all of it
-    is recorded.  `failed` says how its command failed, as `exit 2`.
+    `at` is the time stamp of the record. `printed` is the hash of a `cat`'s output, if it is
+    recorded completely. `failed` describes the failure of its command, as `exit 2`.
     """
 
     place: TurnPlace
@@ -117,7 +117,7 @@ class Observation:
 
     @property
     def key(self) -> object:
-        """The key of the artifacts that a command gives, without their `seq`."""
+        """The key of the artifacts of a command, without their `seq`."""
         item: object = self.item
         if isinstance(item, ToolCall):
             item = item.name, orjson.dumps(item.arguments, option=orjson.OPT_NON_STR_KEYS)
@@ -125,12 +125,12 @@ class Observation:
 
     @property
     def outcome(self) -> Outcome:
-        """How its command ended; unknown if a script of code mode made several calls."""
+        """The outcome of its command; unknown if a code-mode script made several calls."""
         return outcome_in_call(self.item, self.texts)
 
     @property
     def plainly_looks(self) -> bool:
-        """Whether a command evidently only looks, without parsing it."""
+        """Whether a command is evidently read-only, without parsing it."""
         argv = self.item.argv if isinstance(self.item, CommandRun) else ()
         return len(argv) == 3 and plainly_looks(argv[2])  # noqa: PLR2004 - `bash -lc SCRIPT`
 
@@ -146,11 +146,11 @@ class Observation:
 class FileObservation:
     """The newest observation of an artifact.
 
-    The `hash` of a file is the hash of its content then, where the record proves it.  The host
-    cannot hash a file with an `opaque` name, since the name was changed.  `edited` is the `seq` of
-    the newest edit, `acted` the one of the newest observation that was not a look or a chore; -1 if
-    there is none.  `at` is the time stamp of the record.  `only_if` is a condition: the kind of
-    entry that must be at a uri now.  `failed` says how a command failed, as `exit 2`.
+    The `hash` of a file is the hash of its content at that time, if the record proves it. The host
+    cannot hash a file with an `opaque` name, since the name was changed. `edited` is the `seq` of
+    the newest edit, `acted` the `seq` of the newest observation that was neither read-only nor a
+    chore; -1 without one. `at` is the time stamp of the record. `only_if` is a condition: the kind
+    of entry that must exist at a uri now. `failed` describes the failure of a command, as `exit 2`.
     """
 
     kind: ArtifactKind
@@ -165,22 +165,22 @@ class FileObservation:
 
     @property
     def minor(self) -> bool:
-        """Whether it is a command that verifies nothing: a look or a chore."""
+        """Whether it is a command that verifies nothing: read-only, or a chore."""
         return self.kind == "command" and self.acted < self.seq
 
     @property
     def rank(self) -> tuple[bool, int]:
-        """The lowest goes first: commands that only look, then the least recent observations."""
+        """The sort key for removal: read-only commands first, then the oldest observations."""
         return self.acted >= 0, self.seq if self.acted < 0 else self.acted
 
     def follows(self, older: FileObservation | None) -> None:
-        """Take over from an older observation when it was edited and when it acted last."""
+        """Take over from an older observation when it was last edited and last acted on."""
         if older is not None:
             self.edited = max(self.edited, older.edited)
             self.acted = max(self.acted, older.acted)
 
     def holds(self, now: Hashes, seen: SeenHashes) -> bool:
-        """Return whether it counts, by the entries at the uris now, or as seen there then."""
+        """Return whether it counts, given the entries at the uris now, or as seen at that time."""
         if self.only_if is None:
             return True
         what, uri = self.only_if
@@ -201,9 +201,9 @@ _READ: Final = FileViewed("", "")
 
 @define
 class Observations:
-    """The artifacts of a session, and the observations that were not parsed yet.
+    """The artifacts of a session, and the observations that are not parsed yet.
 
-    `conditional` has those that count only while an entry exists at a path, or no folder does.
+    `conditional` has those that count only if an entry exists at a path, or if no folder does.
     """
 
     artifacts: dict[str, FileObservation] = Factory(dict[str, FileObservation])
@@ -225,7 +225,7 @@ class Observations:
             if size is None:
                 ran = any(each.kind == "command" for each in seen)
                 failed = _failure(observation.outcome) if ran else waiting.failed
-                # Its item, which may hold long texts, is not needed any more.
+                # Its item, which may contain long texts, is no longer needed.
                 waiting = Observation(waiting.place, _READ, at=waiting.at, failed=failed)
             if seen:
                 self._queue.append((waiting, seen))
@@ -268,7 +268,7 @@ class Observations:
     def kept(
         self, limits: Limits, now: Hashes = _NOTHING, seen: SeenHashes = NO_SEEN
     ) -> Mapping[str, FileObservation]:
-        """Return the artifacts of a checkpoint by uri, given the entries at the uris now."""
+        """Return the artifacts of a checkpoint by uri, given the current entries at the uris."""
         self.settle()
         kept = dict(self.artifacts)
         for uri, each in self.conditional.items():
@@ -286,13 +286,13 @@ class Observations:
         return {uri: each for uri, each in files.items() if each.hashable}
 
     def uris(self) -> tuple[str, ...]:
-        """Return the uris that the host checks for a checkpoint: files, and others' conditions."""
+        """Return the uris that the host checks for a checkpoint: files and conditions."""
         files = self.files()
         conditions = (each.only_if for each in self.conditional.values())
         return tuple(dict.fromkeys((*files, *(each[1] for each in conditions if each))))
 
     def since(self, seq: int) -> tuple[bool, frozenset[str]]:
-        """Return whether a file was edited after a record, and which commands ran there."""
+        """Return whether a file was edited after a record, and which commands ran after it."""
         self.settle()
         both = (*self.artifacts.values(), *self.conditional.values())
         ran = (each for each in self.artifacts.items() if each[1].kind == "command")
@@ -307,9 +307,9 @@ class Observations:
         seen: tuple[Seen, ...] | None,
         parsed: dict[object, tuple[_Named, ...]],
     ) -> Iterator[tuple[str, _Named]]:
-        """Yield the things that one observation names, by uri, the last one first.
+        """Yield the artifacts that one observation names, by uri, last one first.
 
-        `parsed` is a cache of commands: sessions run the same ones again and again.
+        `parsed` is a cache of commands: sessions repeat the same ones.
         """
         if seen is not None:
             names = _names_of(waiting.place, seen)
@@ -324,7 +324,7 @@ class Observations:
 
 @frozen
 class _Named:
-    """One thing that an observation names; the uri is None if it cannot be kept."""
+    """An artifact that an observation names; the uri is None if it cannot be stored."""
 
     uri: str | None
     kind: ArtifactKind
@@ -360,7 +360,7 @@ def _names_of(place: TurnPlace, seen: tuple[Seen, ...]) -> tuple[_Named, ...]:
 
 
 def name_of(seen: Seen, place: TurnPlace) -> tuple[str | None, bool]:
-    """Return the uri, None if it cannot be kept, and whether the name had to be changed."""
+    """Return the uri, None if it cannot be stored, and whether the name had to be changed."""
     if seen.kind == "command":
         return value(seen.name, MAX_VALUE_CHARS) or None, False
     if seen.kind == "tool_output":
@@ -372,9 +372,9 @@ def name_of(seen: Seen, place: TurnPlace) -> tuple[str | None, bool]:
 
 
 def _slim(observation: Observation) -> tuple[Observation, int | None]:
-    """Return a command with only the relevant part of its outcome, and its length.
+    """Return a command with only the relevant part of its outcome, and the length of that.
 
-    For anything else the length is None.
+    The length is None for other observations.
     """
     item = observation.item
     if isinstance(item, CommandRun):
@@ -382,7 +382,7 @@ def _slim(observation: Observation) -> tuple[Observation, int | None]:
         changes = _changes(script)
         only_reads = not changes and item.parsed is not None and all(map(_is_read, item.parsed))
         hashed = _printed(observation, item.argv[-1] if item.argv else "")
-        # If Codex lists the files, and there is nothing else, the words do not matter.
+        # If Codex lists the files and there is no other effect, the words are not needed.
         argv = () if only_reads and hashed is None else item.argv
         ran = item.status if changes or item.status in {"declined", "in_progress"} else None
         code = item.exit_code if changes else None
@@ -435,7 +435,7 @@ def _applied(texts: tuple[str, ...]) -> str:
 
 
 def _put(kept: dict[str, FileObservation], uri: str, each: FileObservation) -> None:
-    """Join an observation with the one of the same uri; the newer of the two stays."""
+    """Merge an observation into those of its uri; the newer one is kept."""
     other = kept.get(uri)
     newer, older = (other, each) if other is not None and other.seq > each.seq else (each, other)
     kept[uri] = evolve(newer)
@@ -458,7 +458,7 @@ def _newest(artifacts: dict[str, FileObservation], total: int) -> dict[str, File
 
 
 def _within(artifacts: dict[str, FileObservation], size: int) -> dict[str, FileObservation]:
-    """Return the newest whose uris have at most `size` bytes together (DSC-9)."""
+    """Return the newest artifacts whose uris have at most `size` bytes together (DSC-9)."""
     if sum(map(len, artifacts)) * 4 <= size:
         return artifacts
     order = sorted(artifacts, key=lambda uri: (artifacts[uri].rank, uri), reverse=True)
@@ -467,12 +467,12 @@ def _within(artifacts: dict[str, FileObservation], size: int) -> dict[str, FileO
 
 
 def _from_seed(artifact: Artifact) -> FileObservation:
-    """Return an artifact of a seed as an observation; the hash of a file is taken anew."""
+    """Return an artifact of a seed as an observation; a file's hash is computed again."""
     seq = artifact.last_observed_seq
     if artifact.kind != "file":
         acted = -1 if artifact.kind == "command" and not is_check(artifact.uri) else seq
         return FileObservation(artifact.kind, seq, artifact.hash, acted=acted)
-    # A name that had to be changed has no hash, and no file has that name.
+    # A changed name has no hash, and no file has that name.
     opaque = artifact.hash is None and _ENCODED_CONTROL.search(artifact.uri) is not None
     return FileObservation("file", seq, artifact.seen_hash, opaque, acted=seq)
 
@@ -521,10 +521,10 @@ class State:
     seed: Checkpoint | None = None
     """The checkpoint that the session begins with, if we made the session."""
     recovered: Recovered | None = None
-    """Task and plan of the session before, from the text that it begins with, without a seed."""
+    """Task and plan of the previous session, from the text at the start, if there is no seed."""
     unread_calls: int = 0
     resets_at: int | None = None
-    """The time when the newest limit reported as used up begins anew."""
+    """The reset time of the newest limit that was reported as used up."""
     answered_at: int = 0
     worked_at: int = 0
 
@@ -535,7 +535,7 @@ class State:
 
     @property
     def ends_with_answer(self) -> bool:
-        """Whether a file ends with an answer: no work after it, no call waiting."""
+        """Whether a file ends with an answer: no work after it, and no waiting call."""
         return self.answered_at > self.worked_at and not self.waits
 
     def begin(self, head: SessionMeta) -> None:
@@ -547,7 +547,7 @@ class State:
         return self.turns.ended(turn, followed=not is_last or self.ends_with_answer)
 
     def ends(self) -> Iterator[tuple[str, Ended]]:
-        """Yield how each turn ended that is not rolled back, by its id, in order."""
+        """Yield the end of each turn that was not rolled back, by its id, in order."""
         counted = list(self.turns.counting())
         return ((turn.turn_id, self.ended(turn, is_last=turn is counted[-1])) for turn in counted)
 

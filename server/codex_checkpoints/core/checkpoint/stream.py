@@ -1,7 +1,7 @@
-"""Keeps the state of a session by its events, and makes the checkpoint of it.
+"""Keeps the state of a session from its events, and makes its checkpoint.
 
-The state and every fold that follows take the same records, the state first.  It knows no file and
-no agent: a deriver gives it the records.
+The state and all folds that follow it take the same records, the state first. It knows neither
+files nor agents: a deriver gives it the records.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ class Stream:
         self.followers.append(fold)
 
     def give(self, record: Record) -> None:
-        """Give the next record to the state and to the folds."""
+        """Give the next record to the state, then to the folds."""
         self._seq = record.seq
         self._reducer.take(record)
         for fold in self.followers:

@@ -1,10 +1,10 @@
-"""Reads the facts at both ends of a session file, without the rest (rules, "Lists").
+"""Reads facts from both ends of a session file, without the rest (rules, "Lists").
 
-A fact has the value that reading the whole file gives, or None.  The middle of the file is not
-read, so some properties are assumed, since Codex always writes them.  Each turn has an id of its
-own.  A file of bare lines, which have no time, stays one.  A name that only the middle of an older
-file holds is in Codex's list of names as well.  An approved plan is handed over before the first
-prompt.  A goal that the model sets is pursued at once, in a task without a user message.
+A fact has the value that reading the whole file gives, or None. The middle of the file is not read,
+so some properties are assumed, since Codex always writes them. Each turn has an id of its own. A
+file of bare lines, which have no time, contains only such lines. A name that is only in the middle
+of an older file is in Codex's list of names as well. An approved plan comes before the first
+prompt. A goal that the model sets is pursued at once, in a task without a user message.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from codex_checkpoints.core.turns import Turns
 _TIME, _PROMPT, _TURN, _TOKENS, _WINDOW, _MODEL, _NAME, _FOLDER = (1 << bit for bit in range(8))
 _ALL = (1 << 8) - 1
 _NEEDED = _PROMPT | _TURN | _TOKENS | _MODEL
-"""As long as one of these is not known, more is read."""
+"""More is read until these are all known."""
 
 _ENVELOPE = rb'\{"timestamp":"[^"]{0,64}+",(?:"ordinal":[0-9]{1,15},)?"type":"'
 _RESPONSE = (
     rb'response_item","payload":\{"type":"(?:(agent_message)'
     rb'|(function_call_output",(?:"id":"[^"]*+",)?"name)|[a-z_]+)'
 )
-"""Some items of the history are requests: messages of agents, a plan handed over."""
+"""Some items of the history are requests: messages of agents, or an approved plan."""
 _ITEM = rb'item_completed","thread_id":"[^"]{0,64}+","turn_id":"[^"]{0,64}+","item":\{'
-# If a backslash precedes one of these quotes, the line is not JSON and gives nothing.
+# If a backslash precedes one of these quotes, the line is not JSON and has no facts.
 _kind = re.compile(
     _ENVELOPE
     + rb"()(?:"
@@ -49,9 +49,9 @@ _kind = re.compile(
     rb'"type":"(?:agent_[a-z_]*|exec_command_end|mcp_tool_call_end|patch_apply_end|web_search_end'
     rb"|view_image_tool_call|" + _ITEM + rb'"type":"(?!UserMessage")[A-Za-z]+|([a-z_]+)))"'
 ).match
-"""Matches a line as Codex writes it; the first group is where its kind begins.
+"""Matches a line as Codex writes it; the first group is the start of its kind.
 
-A line without another group gives only its time: nearly all are like this.
+A line without another group only has a time, as nearly all do.
 """
 _QUIET = (
     b'token_usage_record"',
@@ -61,7 +61,7 @@ _QUIET = (
     b'response_item","payload":{"type":"function_call"',
     b'response_item","payload":{"type":"custom_tool_call',
 )
-"""The continuation of most of these."""
+"""The continuation of most of these lines."""
 _HANDED_OVER = b'function_call_output"'
 """Such a line may be a plan, so it is always matched."""
 _MOST_QUIET = 32
@@ -87,7 +87,7 @@ _TELLS = {
 
 
 def _told_by(kind: re.Match[bytes] | None) -> int:
-    """Return the facts that a line of this kind may give."""
+    """Return the facts that a line of this kind may have."""
     if kind is None:
         return _ALL
     group = kind.lastindex or 1
@@ -162,7 +162,7 @@ def glance(
         return None
     head, top = first[0], _ordinal(first[1])
     if head.inherited_below is not None and not head.paginated and top < 0:
-        return None  # ordinals show where the lines of a subagent begin
+        return None  # ordinals show where the subagent's lines begin
     found = TailSummary(head, head.cwd)
     beginning, own_title = _Beginning(found, top), None
     if head.forked_at:
@@ -176,7 +176,7 @@ def glance(
         beginning.top = -1
     beginning.read(lines)
     if beginning.inherits is not False:
-        return None  # only the task ids of the whole file show where the own lines begin
+        return None  # only the task ids of the whole file show where its own lines begin
     found.first_text = own_title or found.first_text
     _End(found, beginning, raw).read(back)
     return found
@@ -185,7 +185,7 @@ def glance(
 def _own_title(
     head: events.SessionMeta, top: int, lines: Iterator[_Line]
 ) -> tuple[str | None, bool]:
-    """Return the title by the own lines of a fork, and whether it is known."""
+    """Return the title from a fork's own lines, and whether it is known."""
     own, size = _Beginning(TailSummary(head), top), 0
 
     def measured() -> Iterator[_Line]:
@@ -205,7 +205,7 @@ def _seen(raw: bytes, *, first: bool = False, paginated: bool = False) -> _Seen 
     if not is_object(record):
         return None
     kind, payload, bare = record_of(record, first=first)
-    # The other of the two repeats it (ROL-14).
+    # The other kind repeats it (ROL-14).
     repeated = "user_message" if paginated else "item_completed"
     item = "quiet" if payload.get("type") == repeated else item_of(kind, payload, bare=bare)
     return item, record, bare
@@ -345,7 +345,7 @@ class _End:
         """Read the file backwards."""
         found, head, first_text = self.found, self.found.head, self.found.first_text
         if head.bare:
-            found.first_text = None  # until it is sure that no event marks the messages
+            found.first_text = None  # until it is certain that no event marks the messages
             self.unknown = _PROMPT  # nothing else is recorded there
         if not self.before.named:
             self.unknown &= ~(_PROMPT | _TURN)  # a message may be the name of the session
@@ -371,13 +371,13 @@ class _End:
             found.first_text = first_text
             found.stamp = found.stamp or head.timestamp
         if found.folder is None and (self.is_bare or found.task is not None):
-            found.folder = found.cwd  # Codex writes the folder with each turn, or with none
+            found.folder = found.cwd  # Codex writes the folder with each turn, or never
 
     def _read(self, piece: bytes, rest: Sequence[bytes]) -> bool:
-        """Read the lines that begin in a piece, the newest first.
+        """Read the lines that begin in a piece, newest first.
 
-        `rest` is the continuation of the last of them, its pieces from the end backwards.  Returns
-        False if no earlier line gives more, or not enough to take another piece.
+        `rest` is the continuation of the last one, as pieces from the end backwards. Returns False
+        if earlier lines have no more facts, or not enough to read another piece.
         """
         self.is_bare = self.found.head.bare
         match = _bare_kind if self.is_bare else _kind
@@ -410,7 +410,7 @@ class _End:
         return bool(wanted & _PROMPT) or 0 < prompt <= _IN_FRONT
 
     def _read_line(self, raw: bytes) -> bool:
-        """Read a line; return False if no other line gives more."""
+        """Read a line; return False if no other line has more facts."""
         found, head = self.found, self.found.head
         seen = _seen(raw, paginated=head.paginated) if raw else None
         if seen is None:
@@ -428,7 +428,7 @@ class _End:
         return self._take(item, is_own=is_own) and bool(self.unknown & _NEEDED)
 
     def _take(self, item: items.Item, *, is_own: bool) -> bool:
-        """Take a line; return False if earlier lines give nothing for certain."""
+        """Take a line; return False if earlier lines certainly have no more facts."""
         found = self.found
         if isinstance(item, events.TurnContext):
             if item.model is not None and self.unknown & _MODEL:
@@ -503,7 +503,7 @@ class _End:
         return True
 
     def _tell_task(self, *, is_all: bool = False) -> None:
-        """Find the task in the newest turns, if possible; `is_all`: it has no others.
+        """Find the task in the newest turns, if possible; `is_all`: there are no other turns.
 
         The model may have worked for a goal in a task without a user message.
         """
@@ -522,7 +522,7 @@ class _End:
             self.short = request is not None
 
     def _replayed(self) -> tuple[Turns, bool]:
-        """Return the turns of the events so far, and whether no task without a message is a turn.
+        """Return the turns from the events so far, and whether no task without a message is a turn.
 
         A task that declares that it does not continue the goal has no request.
         """
@@ -573,7 +573,7 @@ class _End:
         self.unknown &= ~_TURN
 
     def _has_ended(self) -> bool:
-        """Return whether the newest task has one turn and ended after it, as nearly all do."""
+        """Return whether the newest task has ended and has one turn, as nearly all do."""
         if len(self.events) < 2:  # noqa: PLR2004 - a task begins and ends
             return False
         newest, *messages, begun = self.events

@@ -45,7 +45,7 @@ def view_v1(checkpoint: Checkpoint, caps: Caps) -> str:
 
 
 def _value(text: str, caps: Caps) -> str:
-    # A shown value has at most 160 code points, whatever the caps say.
+    # A shown value has at most 160 code points, regardless of the caps.
     return cut(one_line(text), min(caps.max_value_chars, MAX_VALUE_CHARS))
 
 

@@ -14,12 +14,12 @@ import orjson
 from attrs import frozen
 
 _KEPT: Final = 8
-"""Size of the cache of scanned scripts: several readers ask for the same ones."""
+"""Size of the cache of scanned scripts: several readers request the same ones."""
 
 _DEEPEST: Final = 64
-"""The deepest nesting of objects and arrays."""
+"""Maximum nesting of objects and arrays."""
 
-# No pattern here can match a text in two ways, so a failure costs no more than a match.
+# No pattern here can match a text in two ways, so a failed match is as cheap as a match.
 _SPACE: Final = r"[\s\ufeff]+|//[^\n\r\u2028\u2029]*|/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/)?"
 _NAME: Final = r"(?![0-9])[\w$]+"
 _DOUBLE: Final = r'"[^"\\\n\r]*(?:\\(?:\r\n|.)[^"\\\n\r]*)*'
@@ -49,13 +49,13 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class _NotLiteralError(Exception):
-    """Not a literal, or one that JSON cannot hold."""
+    """It is not a literal, or JSON cannot represent it."""
 
 
 def _argument(source: str, at: int) -> tuple[object, int]:
-    """Return the only argument of a call, None without one, and where the call ends.
+    """Return the only argument of a call, None without one, and the end of the call.
 
-    The literal is written anew as JSON, which decides whether its parts are in order.
+    The literal is converted to JSON, whose parser decides whether it is well-formed.
     """
     pieces: list[str] = []
     last, depth = "", 0
@@ -83,7 +83,7 @@ def _argument(source: str, at: int) -> tuple[object, int]:
         elif kind == "number":
             text = _number(text, based=found["based"] is not None)
         elif kind == "word":
-            text += " "  # two strings side by side are not one
+            text += " "  # two adjacent strings are not one
         pieces.append(text)
     else:
         raise _NotLiteralError
@@ -94,7 +94,7 @@ def _argument(source: str, at: int) -> tuple[object, int]:
 
 
 def _key(text: str) -> str:
-    """Return a key as JSON has it; `__proto__` sets the prototype and is not a member."""
+    """Return a key as JSON; `__proto__` sets the prototype and is not a member."""
     if text[:1] in {"'", '"'}:
         name = _string(text)
     elif _KEY.fullmatch(text):
@@ -118,8 +118,8 @@ def _string(text: str) -> str:
 
 
 def _number(text: str, *, based: bool) -> str:
-    """Return a number as JSON has it, and a space: two of them are not one."""
-    # JavaScript has only doubles, and writes whole ones without a fraction.
+    """Return a number as JSON with a trailing space, so that two numbers stay separate."""
+    # JavaScript has only doubles, and writes integral ones without a fraction.
     value = float(int(text, 0) if based else text)
     if math.isinf(value):
         raise _NotLiteralError
@@ -141,7 +141,7 @@ def _meant(escape: re.Match[str]) -> str:
 
 @frozen
 class LiteralCall:
-    """A call with a literal argument, None if it has no argument."""
+    """A call with a literal argument; None if it has no argument."""
 
     name: str
     argument: object
@@ -158,12 +158,12 @@ _CONSTANT: Final = re.compile(
     rf"{_GAP}(?P<name>{_NAME}){_GAP}={_GAP}(?P<string>{_STRING})(?!{_GAP}[-.+*/%\[(?&|,<>=`])",
     re.DOTALL,
 )
-"""A name that is bound permanently to a text, and not to an expression with it."""
+"""A constant whose value is only a text, not an expression that contains one."""
 
 _DECLARED: Final = re.compile(rf"{_GAP}(?P<name>{_NAME})")
 _NAMED: Final = re.compile(rf"{_GAP}(?P<name>{_NAME}){_GAP}\)")
-# A string or a regular expression without an end takes the rest of its line.  Otherwise a hostile
-# script could have the same text tried again from every character.
+# A string or a regular expression without an end takes the rest of its line. Otherwise a hostile
+# script could make the scan try the same text again from every character.
 _TOKEN: Final = re.compile(
     rf"(?P<space>{_SPACE})|{_DOUBLE}\"?|{_SINGLE}'?|[\w$]+|\.\.\.|\+\+|--|.", re.DOTALL
 )
@@ -178,7 +178,7 @@ _BEFORE_AN_EXPRESSION: Final = re.compile(
 
 @lru_cache(_KEPT)
 def literal_calls(source: str) -> tuple[tuple[LiteralCall, ...], int]:
-    """Return the literal calls of a script in the order of its text, and the number of others."""
+    """Return the literal calls of a script, in order, and the number of other calls."""
     scan = _Scan(source)
     scan.run()
     return tuple(scan.calls), scan.unread
@@ -229,8 +229,8 @@ class _Scan:
                 pass
 
     def _template(self) -> None:
-        """Skip the text of a template, up to its end or to code inside it."""
-        # The code in `${…}` is scanned as well; its closing brace leads back here.
+        """Skip the text of a template up to its end, or to the code inside it."""
+        # The code in `${…}` is scanned as well; its closing brace returns to this function.
         self._step_over(_TEMPLATE_TEXT, self.at)
         if self.source.startswith("${", self.at):
             self.at += 2
@@ -245,11 +245,11 @@ class _Scan:
         self.at = found.end() if found else self.at
 
     def _tool(self) -> None:
-        """Read or count the call that may follow the word `tools`."""
+        """Read or count the call after the word `tools`."""
         member = _MEMBER.match(self.source, self.at)
         if member is None:
             return
-        if member["computed"]:  # it may be the name of any tool, and is mostly called
+        if member["computed"]:  # it may be any tool's name, and is mostly called
             self.unread += 1
             return
         opens = _OPENS.match(self.source, member.end())
@@ -267,7 +267,7 @@ class _Scan:
         self.before = ")"
 
     def _argument(self) -> tuple[object, int]:
-        """Return the only argument of a call and the end of the call, as the function below."""
+        """Return the only argument of a call and the end of the call."""
         named = _NAMED.match(self.source, self.at)
         text = None if named is None else self.texts.get(named["name"])
         if named is None or text is None:
@@ -275,7 +275,7 @@ class _Scan:
         return text, named.end()
 
     def _declared(self, kind: str) -> None:
-        """Remember a constant that is a text; its text is scanned like any other."""
+        """Remember a constant with a text value; the text itself is scanned as usual."""
         declared = _DECLARED.match(self.source, self.at)
         if declared is None:
             return

@@ -83,7 +83,7 @@ _CLEARED = -1
 
 @define
 class _Stretch:
-    """The records of a task, collected from its end to its beginning."""
+    """The records of a task, collected from its end to its start."""
 
     turn_id: str | None = None
     turn: bool = False
@@ -113,7 +113,7 @@ class _Stretch:
 
 
 def choose(outline: FirstPass) -> Choice:
-    """Return which parts of a surveyed session count."""
+    """Return the parts of a scanned session that count."""
     kept = list(_surviving(outline.marks))
     base = next((stretch.base for stretch in kept if stretch.base is not None), None)
     windows = tuple(
@@ -169,9 +169,9 @@ def _stretches(marks: Sequence[Mark]) -> Iterator[_Stretch | int]:
 
 
 def _chain(outline: FirstPass, windows: Sequence[Compaction]) -> Chain:
-    """Return the chain of windows; a record without an id takes it from those before (WIN-7).
+    """Return the chain of windows; a record without an id takes it from earlier ones (WIN-7).
 
-    The previous window's id is not taken if the numbers show windows in between (WIN-9).
+    The id of the previous window stays unknown if the numbers show windows in between (WIN-9).
     """
     chain = begun(outline.window_id) if outline.window_id is not None else Chain(number=0)
     for compaction in windows:
@@ -205,7 +205,7 @@ def is_output(item: Item) -> bool:
 def paired(past: Sequence[Past]) -> tuple[Past, ...]:
     """Return a history in which every call has an output and every output has a call.
 
-    An output that is added has neither a time nor a line.
+    An added output has neither a time nor a line.
     """
     items = [each.item for each in past]
     called = {(_OUTPUT_OF[kind], call_id) for kind, call_id in _ids(items) if kind in _OUTPUT_OF}
@@ -238,13 +238,13 @@ def _aborted(kind: str, call_id: object) -> Item:
 _SEARCH = "web_search_call"
 
 KEPT_TOKENS = 20_000
-"""Tokens of the user's messages that a compaction without a replacement keeps."""
+"""Budget in tokens for the user's messages that a compaction without a replacement keeps."""
 
 NO_SUMMARY = "(no summary available)"
 
 
 class Rebuild:
-    """The fold that keeps the items of a history and their places, from a place on."""
+    """Collects the items of a history and their places, from a given place on."""
 
     def __init__(self, choice: Choice, outline: FirstPass) -> None:
         self.choice = choice
@@ -261,18 +261,18 @@ class Rebuild:
         self.reconstructed = False
         """Whether part of the history was reconstructed (CKP-26)."""
         self.found = choice.base is None
-        """Whether the reader has passed the record that the history begins with."""
+        """Whether the reader has passed the record with which the history begins."""
 
     def result(self) -> tuple[Past, ...]:
-        """Return the history so far as it would be sent, calls and outputs paired."""
+        """Return the history so far as Codex would send it, with calls and outputs paired."""
         return paired(self._past)
 
     def calibration(self) -> tokens.Calibration:
-        """Return the relation of tokens in use to estimates, by the reports about these items."""
+        """Return the ratio of reported tokens to estimates for these items."""
         sizes = [0, *accumulate(tokens.of_item(each.item) for each in self._past)]
         reports, seen, has_pages = list[tokens.TokenReport](), 0, False
         for count, usage in self._reports:
-            if count > seen:  # else it is the same report once more
+            if count > seen:  # otherwise it repeats the last report
                 has_pages = any(each.item["type"] == _SEARCH for each in self._past[seen:count])
                 seen = count
             report = tokens.TokenReport(sizes[count], usage.total, usage.is_estimate, has_pages)
@@ -280,7 +280,7 @@ class Rebuild:
         return tokens.calibrated(reports)
 
     def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:
-        """Ask for items, reports and rollbacks whole."""
+        """Request items, reports and rollbacks in full."""
         items = kind in {None, "response_item", "compacted", "inter_agent_communication"}
         unseen = kind == "response_item" and inner == "system"
         events = kind == "event_msg" and tag in {"thread_rolled_back", "token_count", None}
@@ -322,7 +322,7 @@ class Rebuild:
             return
         limit = beside.get("fallback_token_limit_override")
         if beside.get("delivered_assistant_message") is not None:
-            return  # it went to another agent
+            return  # it was sent to another agent
         if limit is not None and whole_of(limit) is None:
             return
         cuttable = is_output(item) and item["type"] != "tool_search_output"
@@ -342,7 +342,7 @@ class Rebuild:
             self.reconstructed = True
 
     def _replace(self, line: Line, items: Sequence[Item]) -> None:
-        """Begin anew with the history of a record; its user messages are older (JUN-43)."""
+        """Restart with the history of a record; its user messages are older (JUN-43)."""
         said = first_said(items, payloads_of(line.payload), self._outline.said, line.place)
         self._past = [self._from(line, item) for item in items]
         self._reports.clear()
@@ -363,7 +363,7 @@ def before_last_turns(items: Sequence[Item], turns: int) -> int:
 
 
 def kept_prompts(items: Iterable[Item], most: int = KEPT_TOKENS) -> list[Item]:
-    """Return the user's newest messages within `most` tokens; the oldest of them may be cut."""
+    """Return the user's newest messages within `most` tokens; the oldest of these may be cut."""
     kept: list[Item] = []
     left = most
     for item in reversed([item for item in items if is_prompt(item)]):
@@ -377,7 +377,7 @@ def kept_prompts(items: Iterable[Item], most: int = KEPT_TOKENS) -> list[Item]:
 
 
 def _cut_parts(parts: Sequence[str], most: int) -> list[str]:
-    """Cut the middle out of a text in several parts; the mark becomes a part."""
+    """Cut the middle out of a text in several parts; the cut mark becomes a part."""
     ends = tokens.ends_of("".join(parts), most)
     if ends is None:
         return list(parts)
@@ -387,7 +387,7 @@ def _cut_parts(parts: Sequence[str], most: int) -> list[str]:
 
 
 def _pieces(parts: Iterable[str], start: int, stop: int) -> Iterable[str]:
-    """Yield the parts of the joined text between two places."""
+    """Yield the parts of the joined text between two positions."""
     at = 0
     for part in parts:
         piece = part[max(0, start - at) : max(0, stop - at)]
@@ -397,7 +397,7 @@ def _pieces(parts: Iterable[str], start: int, stop: int) -> Iterable[str]:
 
 
 def _letter(payload: Json) -> Iterable[Item]:
-    """Return the item of an agent's message in the form that older versions wrote."""
+    """Return the item of an agent's message in the format of older versions."""
     names = {name: text_of(payload.get(name)) for name in ("author", "recipient")}
     content, sealed = payload.get("content"), payload.get("encrypted_content")
     parts: list[Json] = [{"type": "input_text", "text": content}]
@@ -427,13 +427,13 @@ class RebuiltHistory:
 
     @property
     def items(self) -> tuple[Item, ...]:
-        """Return only the items."""
+        """Return the items without time and line."""
         return tuple(each.item for each in self.past)
 
 
 @frozen
 class HistoryWindow:
-    """One window, number 0 the first; None if no record has the value (WIN-9, WIN-12)."""
+    """One window, counted from 0; a value is None if it is not recorded (WIN-9, WIN-12)."""
 
     number: int
     window_id: str | None
@@ -448,7 +448,7 @@ class HistoryWindow:
 
 
 def history_of(outline: FirstPass, rebuild: Rebuild) -> RebuiltHistory:
-    """Join the results of both passes."""
+    """Combine the results of both passes."""
     past, choice = rebuild.result(), rebuild.choice
     size = tokens.of_items(each.item for each in past)
     return RebuiltHistory(
@@ -461,7 +461,7 @@ def history_of(outline: FirstPass, rebuild: Rebuild) -> RebuiltHistory:
 
 
 def windows_of(outline: FirstPass, choice: Choice) -> tuple[HistoryWindow, ...]:
-    """Return the windows of a session that count, the first one first (WIN-12)."""
+    """Return the windows of a session that count, oldest first (WIN-12)."""
     first = outline.window_id or next((w.first_id for w in choice.windows if w.first_id), None)
     windows = [HistoryWindow(0, first, None, outline.opened_seq, outline.opened_at)]
     for compaction in choice.windows:
