@@ -1033,7 +1033,19 @@ def test_undo_accepts_the_made_session_or_an_id_prefix(home: Home):
         again = home.json("uncompact", done[key][:length].upper())
         assert again["compactionId"] == done["compactionId"]
     assert home.refused("uncompact", made[:7])["code"] == "unknown_compaction"
-    assert home.refused("uncompact", thread(1))["code"] == "unknown_compaction"
+
+
+def test_undo_of_a_compacted_session_names_its_compactions_in_force(home: Home):
+    home.json("uncompact", home.json("compact", thread(1))["compactionId"])
+    made = home.json("compact", thread(1))["compactionId"]
+
+    for name in (thread(1), thread(1)[:13]):
+        refused = home.refused("uncompact", name)
+        assert refused["code"] == "unknown_compaction"
+        assert refused["facts"]["candidates"] == [made]
+        text = home.here("uncompact", name).stderr.decode()
+        assert f"`codex-checkpoints uncompact {made}` undoes the latest of this session." in text
+    assert home.refused("uncompact", thread(1)[:7])["facts"]["candidates"] == []
 
 
 def test_another_process_and_locale_writes_the_same_bytes(home: Home) -> None:

@@ -553,6 +553,7 @@ def test_text_in_git_is_shown_beside_a_file_that_may_have_replaced_it(home: Home
         "new.py": (None, None),
     }
     shown = home.here("restore-files", thread(1), "--to", "1", "--dry-run").stdout.decode()
+    assert "work/shop: No file can be restored. 4 stay as they are: " in shown.splitlines()[0]
     assert "not recorded; git has a text of it in " in shown
     assert "    -mine\n    +one\n" in shown
 

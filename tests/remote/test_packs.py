@@ -561,6 +561,8 @@ def test_imported_session_continues_and_is_deleted_on_its_own(two: Two):
 
     assert [each["id"] for each in two.here.json("notes", name)] == ["own", "port"]
     assert [each["id"] for each in two.there.json("notes", thread(1))] == ["port"]
+    again = two.here.here("import", str(two.file)).stderr.decode()
+    assert f"another folder, first `codex-checkpoints delete {name}`." in again
     assert two.here.json("delete", name)["deleted"] is True
     assert two.taken()["sessionId"] != name
 

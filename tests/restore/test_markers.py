@@ -138,6 +138,19 @@ def test_markers_are_renamed_and_removed_by_an_id_prefix(home: Home):
     assert home.json("relabel", thread(1), other[:30], "due")["label"] == "due"
 
 
+def test_marker_is_named_by_a_label_that_no_other_marker_has(home: Home):
+    first, second = marked(home, "Before the rewrite", "1"), marked(home, "two", "2")
+
+    branch = home.json("restore", thread(1), "before the REWRITE", "--mode", "soft")
+    assert branch["checkpointId"] == first["checkpointId"]
+    assert home.json("relabel", thread(1), "before the rewrite", "two")["label"] == "two"
+    refused = home.refused("unmark", thread(1), "two")
+    assert refused["code"] == "unknown_checkpoint"
+    assert refused["facts"]["candidates"] == [first["checkpointId"], second["checkpointId"]]
+    assert home.json("unmark", thread(1), second["checkpointId"])["removed"]
+    assert home.json("unmark", thread(1), "two")["checkpointId"] == first["checkpointId"]
+
+
 def test_marker_holds_hashes_and_no_text(home: Home):
     read = r.shell("cat a.py", "output words", reads=["a.py"])
     said = r.turn(r.user("the user's words"), read, r.assistant("assistant words"))

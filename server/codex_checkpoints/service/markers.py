@@ -166,11 +166,18 @@ class Markers:
             return markers.marker_set_of(self._sessions.records.lines(session_id, MARKERS))
 
     def find(self, session_id: str, checkpoint: str) -> Marker:
-        """Return a marker by its id or a unique prefix of it; refuses `unknown_checkpoint`."""
+        """Return a marker by its id, a unique prefix of it, or a label that no other marker has.
+
+        Case does not count in a label.  Refuses `unknown_checkpoint`.
+        """
         known = {each.checkpoint_id: each for each in self.marker_set(session_id).markers}
         name = one_named(known, checkpoint)
         if name is not None:
             return known[name]
+        label = checkpoint.casefold()
+        labelled = [each for each in known.values() if each.label.casefold() == label]
+        if len(labelled) == 1:
+            return labelled[0]
         shown = value(checkpoint, MAX_VALUE_CHARS)
         message = f"session {session_id} has no marker {shown!r}"
         facts = {

@@ -441,9 +441,9 @@ def check(payload: bytes, session: SessionFacts) -> Accepted | Rejected:
     try:
         value: object = orjson.loads(payload)
     except orjson.JSONDecodeError:
-        return misshapen(["the payload is not JSON"])
+        return misshapen(["it is not JSON"])
     if not is_object(value):
-        return misshapen(["the payload is not JSON object"])
+        return misshapen(["it is not a JSON object"])
     if value.get("evidence", {}) in (None, {}):
         value = {key: part for key, part in value.items() if key != "evidence"}
     claim = read(value)

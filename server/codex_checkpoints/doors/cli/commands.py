@@ -232,7 +232,7 @@ A_TURN = "an id, or a number from 1"
 AT_TURN = value("--at", "TURN", f"at the end of this turn: {A_TURN}", dest="turn_id")
 ANY_SESSION = value("session_id", "SESSION", OF_ANY)
 SESSION = value("session_id", "SESSION", OF_OURS)
-MARKER = value("checkpoint_id", "CHECKPOINT", "the id of a marker; `marks` lists them")
+MARKER = value("checkpoint_id", "CHECKPOINT", "a marker: its id, the beginning of it, or its label")
 JSON = flag("--json", "print JSON")
 
 

@@ -129,7 +129,10 @@ _REMEDIES_BY_REASON = {
     "exists": "Try again.",
     "gone": "`unmark` removes such a marker.",
     "gone_on": "Try again.",
-    "imported": "`codex-checkpoints resume {sessionId}` continues it.",
+    "imported": (
+        "`codex-checkpoints resume {sessionId}` continues it; to import it into another folder, "
+        "first `codex-checkpoints delete {sessionId}`."
+    ),
     "later_compaction": "`windows` lists the compactions; undo the latest one first.",
     "later_window": "To go back to an earlier turn, `mark` it and `restore` it.",
     "no_id": "`codex-checkpoints doctor` reports unreadable files.",
@@ -144,6 +147,9 @@ def _remedy(refusal: Refusal) -> str | None:
         candidates = cast("list[str]", refusal.facts["candidates"])
         more = ["…"] if len(candidates) > _NAMED else []
         return f"Give more of one: {', '.join([*candidates[:_NAMED], *more])}"
+    if refusal.code == "unknown_compaction" and refusal.facts["candidates"]:
+        candidates = cast("list[str]", refusal.facts["candidates"])
+        return f"`codex-checkpoints uncompact {candidates[-1]}` undoes the latest of this session."
     if refusal.code == "storage_error" and "path" in refusal.facts:
         return f"It is {refusal.facts['path']}; --state-dir names another state folder."
     if "codexHome" in refusal.facts:

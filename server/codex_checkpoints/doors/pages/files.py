@@ -19,9 +19,9 @@ _WIDTH = max(map(len, LABELS.values()))
 def plan_lines(plan: RestoredFiles, screen: Screen) -> Iterator[str]:
     """Yield the effects of a restore of files, a line each, with its difference."""
     if not plan.rows:
-        yield "The session changed no file after that turn."
+        yield plan.headline
     else:
-        yield f"In {plain(plan.folder)}:"
+        yield f"In {plain(plan.folder)}: {plan.headline}"
     for row in plan.rows:
         yield _line("*" if row.on else " ", row, screen)
         yield from _difference(row, screen)

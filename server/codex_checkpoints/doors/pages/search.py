@@ -21,9 +21,10 @@ def hit_lines(hits: Sequence[digests.Hit], screen: Screen) -> list[str]:
 
 
 def nothing_found(text: str) -> str:
-    """Return that no line contains a text, and the possible reason."""
+    """Return that no line contains a text, and the possible reasons."""
     exactly = " The text has a capital, so case counts." if text != text.lower() else ""
-    return f"Nothing found.{exactly}"
+    together = " The words are searched as one text." if " " in text.strip() else ""
+    return f"Nothing found.{exactly}{together}"
 
 
 def more_hits(count: int) -> str:

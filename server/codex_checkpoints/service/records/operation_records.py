@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import logging
 from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager
@@ -180,20 +179,27 @@ class CompactionRecords:
     def find(self, name: str) -> Installed:
         """Return a compaction by its id, the new session's, or the beginning of one of the two.
 
-        Refuses `unknown_compaction`, `ambiguous_session`, `storage_error`.
+        Refuses `unknown_compaction`, with the compactions in force of a session that was named
+        instead, `ambiguous_session`, `storage_error`.
         """
         found: dict[str, Installed] = {}
-        for record in itertools.chain.from_iterable(map(self.of, self.holders())):
-            if not isinstance(record, Installed):
-                continue
-            own = [record.session_id] if record.into == "new" else []
-            if name in {record.compaction_id, *own}:
-                return record
-            if any(each.startswith(name.lower()) for each in (record.compaction_id, *own)):
-                found[record.compaction_id] = record
+        of_sources: dict[str, list[str]] = {}
+        for holder in self.holders():
+            for record in (each for each in self.of(holder) if isinstance(each, Installed)):
+                own = [record.session_id] if record.into == "new" else []
+                if name in {record.compaction_id, *own}:
+                    return record
+                if any(each.startswith(name.lower()) for each in (record.compaction_id, *own)):
+                    found[record.compaction_id] = record
+                elif record.source.session_id == holder and holder.startswith(name.lower()):
+                    in_force = [] if self.is_undone(record) else [record.compaction_id]
+                    of_sources.setdefault(holder, []).extend(in_force)
         if len(name) < SHORTEST_PREFIX or not found:
             message = f"no compaction {name[:80]!r}"
-            raise Refusal("unknown_compaction", message, {"compactionId": name[:200]})
+            is_one = len(name) >= SHORTEST_PREFIX and len(of_sources) == 1
+            candidates = of_sources.popitem()[1][-20:] if is_one else []
+            facts = {"compactionId": name[:200], "candidates": candidates}
+            raise Refusal("unknown_compaction", message, facts)
         if len(found) > 1:
             message = f"{name!r} is the beginning of the ids of {len(found)} compactions"
             raise Refusal("ambiguous_session", message, {"candidates": sorted(found)[:20]})

@@ -196,10 +196,9 @@ _CODES: dict[type, str] = {
 
 def _not_ours(row: Row) -> Refusal:
     message = f"session {row.session_id} was not made by codex-checkpoints"
-    hint = "Only what it made itself, as a branch, is deleted."
+    facts = {"sessionId": row.session_id, "reason": "not_ours"}
     if not row.archived:
-        hint += f" `codex-checkpoints archive {row.session_id}` puts this one away."
-    facts = {"sessionId": row.session_id, "reason": "not_ours", "hint": hint}
+        facts["hint"] = f"`codex-checkpoints archive {row.session_id}` puts this one away."
     return Refusal("conflict", message, facts)
 
 
