@@ -1,16 +1,16 @@
 // Written by `python -m codex_checkpoints.doors.typescript` from the server's limits.
 
-/** As many code points as the server keeps of a name, a label, a reason. */
+/** Maximum code points of a name, a label or a reason; the server cuts longer ones. */
 export const MAX_LABEL = 160;
 
-/** As many code points as the key of a fact may have. */
+/** Maximum code points of a fact's key. */
 export const MAX_KEY = 128;
 
-/** As many of the user's last messages as a pack may hold. */
+/** Maximum number of the user's last messages in a pack. */
 export const MAX_MESSAGES = 5;
 
-/** As many as it holds unless another number is given. */
+/** Default number of the user's last messages in a pack. */
 export const DEFAULT_MESSAGES = 3;
 
-/** As many tokens as a digest may have. */
+/** Maximum number of tokens in a digest. */
 export const MAX_DIGEST = 32000;

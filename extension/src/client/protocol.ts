@@ -185,10 +185,10 @@ export interface ShowParams {
 }
 
 /**
- * One of the recent artifacts; `words` describe its state, empty if it needs no remark.
+ * A recent artifact; `words` describe its state, empty if it needs no remark.
  *
- * `state` is null for a file that is as the session saw it, and for a command that did not fail.
- * `seen` says when the session saw a file last, as `turn 4`.
+ * `state` is null for a file that is unchanged since the session saw it, and for a command that
+ * did not fail. `seen` says when the session last saw a file, as `turn 4`.
  */
 export interface RecentArtifact {
   readonly uri: string;
@@ -386,7 +386,7 @@ export interface SearchHit {
   readonly at: string | null;
 }
 
-/** The hits in one session, newest first; `count` includes those that a limit leaves out. */
+/** The hits in one session, newest first; `count` includes those above the limit. */
 export interface SessionHits {
   readonly session: SessionSummary;
   readonly count: number;
@@ -410,7 +410,7 @@ export interface ApplyParams {
   readonly dryRun: boolean;
 }
 
-/** A `fact` or a `decision` for which newer ones left no room. */
+/** A `fact` or a `decision` that newer ones replaced for lack of space. */
 export interface Evicted {
   readonly kind: string;
   readonly id: string;
@@ -419,8 +419,8 @@ export interface Evicted {
 /**
  * An update that was accepted, or would be.
  *
- * `updateId` is null for a dry run, `id` for a plan; `shortened` names the texts and steps that
- * are kept in part, `evicted` the notes that had to make room.
+ * `updateId` is null for a dry run, `id` for a plan; `shortened` names the texts and lists that
+ * were cut, `evicted` the notes that were removed to make space.
  */
 export interface Applied {
   readonly accepted: boolean;
@@ -711,12 +711,12 @@ export interface TimelineTurn {
 }
 
 /**
- * Something that happened to a session, with its last turn at that time.
+ * An event of a session, with the last turn at that time.
  *
  * `kind` is `compaction`, one that was not undone, `marker`, or `branch`: another session was made
  * from this one.  `id` is the id of the compaction of ours, or else of the window; of the marker;
- * of the other session.  All but `kind` are null if no record gives them; without a `seq` the turn
- * follows from the time.
+ * of the other session.  All but `kind` are null if not recorded; without a `seq` the turn follows
+ * from the time.
  */
 export interface TimelineEvent {
   readonly kind: string;
@@ -1203,11 +1203,11 @@ export interface UndoFilesParams {
 }
 
 /**
- * The session at one end of a step of the tree, and how the step was made.
+ * The session at one end of a step of the tree, and the kind of the step.
  *
  * `kind` is `restore`, `compaction` or `fork`, `mode` is a restore's, `soft` or `hard`; `at`,
- * `turnId`, `checkpointId` and `operationId` are null if no record gives them.  One that is not
- * `available` is known only by its id; `undone`: the compaction that made it was undone.
+ * `turnId`, `checkpointId` and `operationId` are null if not recorded.  If it is not `available`,
+ * only its id is known; `undone`: the compaction that made it was undone.
  */
 export interface Branch {
   readonly sessionId: string;
@@ -1908,7 +1908,7 @@ export interface ConnectReport {
 /** No params. */
 export type DoctorParams = Readonly<Record<string, never>>;
 
-/** One thing worth knowing, with a remedy; `severity` is `error`, `warning` or `info`. */
+/** A finding with its remedy; `severity` is `error`, `warning` or `info`. */
 export interface DoctorFinding {
   readonly code: string;
   readonly severity: string;
@@ -1918,7 +1918,7 @@ export interface DoctorFinding {
   readonly wayOut: string;
 }
 
-/** The findings, and the skipped lines with reasons; `skipped` counts lines without a result. */
+/** The findings, and the ignored lines with reasons; `skipped` counts lines without a result. */
 export interface DoctorReport {
   readonly codexHome: string;
   readonly stateDir: string;
@@ -2034,7 +2034,7 @@ export interface Changed {
 }
 
 /**
- * Files that Codex edited though neither the plan nor recent work mentions them.
+ * Files that Codex edited although neither the plan nor recent work mentions them.
  *
  * Sent only if the setting `driftGuard` asks for it, once for the new records of a session.  `seq`
  * is the session's `seq` after them.

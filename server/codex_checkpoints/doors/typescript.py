@@ -125,15 +125,15 @@ def limits() -> str:
     """
     return (
         "// Written by `python -m codex_checkpoints.doors.typescript` from the server's limits.\n\n"
-        "/** As many code points as the server keeps of a name, a label, a reason. */\n"
+        "/** Maximum code points of a name, a label or a reason; the server cuts longer ones. */\n"
         f"export const MAX_LABEL = {MAX_VALUE_CHARS};\n\n"
-        "/** As many code points as the key of a fact may have. */\n"
+        "/** Maximum code points of a fact's key. */\n"
         f"export const MAX_KEY = {MAX_NAME};\n\n"
-        "/** As many of the user's last messages as a pack may hold. */\n"
+        "/** Maximum number of the user's last messages in a pack. */\n"
         f"export const MAX_MESSAGES = {MAX_WINDOW};\n\n"
-        "/** As many as it holds unless another number is given. */\n"
+        "/** Default number of the user's last messages in a pack. */\n"
         f"export const DEFAULT_MESSAGES = {DEFAULT_WINDOW};\n\n"
-        "/** As many tokens as a digest may have. */\n"
+        "/** Maximum number of tokens in a digest. */\n"
         f"export const MAX_DIGEST = {MOST_TOKENS};\n"
     )
 

@@ -33,7 +33,7 @@ from codex_checkpoints.storage.safety_copies import Copy, FileCopies, SafetyCopi
 
 @frozen
 class Finding:
-    """One thing worth knowing, with a remedy; `severity` is `error`, `warning` or `info`."""
+    """A finding with its remedy; `severity` is `error`, `warning` or `info`."""
 
     code: str
     severity: str
@@ -91,7 +91,7 @@ _SHOWN = 8
 
 
 def damage(records: Records) -> Iterator[Finding]:
-    """Yield a finding for each record file of ours with unreadable lines."""
+    """Yield a finding for each of our record files with unreadable lines."""
     for path in _paths(records):
         try:
             numbers = tuple(unreadable_in(path))
@@ -137,7 +137,7 @@ def _lines(numbers: tuple[int, ...]) -> str:
 
 @frozen
 class Diagnosis:
-    """The findings, and the skipped lines with reasons; `skipped` counts lines without a result."""
+    """The findings, and the ignored lines with reasons; `skipped` counts lines without a result."""
 
     codex_home: str
     state_dir: str
@@ -149,9 +149,9 @@ class Diagnosis:
 def diagnose(
     sessions: Sessions, problems: tuple[str, ...] = (), connection: Connection | None = None
 ) -> Diagnosis:
-    """Check folders, index and sessions, all read whole; `problems` are the settings'."""
+    """Check folders and index, and read all sessions; `problems` are those of the settings."""
     catalogue = sessions.catalogue
-    sessions.read_all()  # the ends of a file do not show the skipped lines in it
+    sessions.read_all()  # reading only the ends would miss ignored lines
     rows = tuple(catalogue.rows().values())
     skipped = {row.path: skipped_of(row) for row in rows if row.skipped}
     config, settings = os.path.join(sessions.records.state_dir, "config.toml"), sessions.settings
@@ -183,7 +183,7 @@ def diagnose(
 
 
 def _copies(state_dir: str) -> Iterator[Finding]:
-    """Report the copies of files, which take room."""
+    """Report the copies of files, which take space."""
     restored, replaced = SafetyCopies(state_dir), FileCopies(state_dir)
     way_out = (
         "Nothing to do: older than 30 days, they go when others are made."
@@ -202,7 +202,7 @@ def _copies(state_dir: str) -> Iterator[Finding]:
 
 
 def _extent(copies: Sequence[Copy]) -> str:
-    """Return the size of some copies and the day of the oldest, which comes last."""
+    """Return the size of some copies and the day of the oldest, which is the last of them."""
     size = math.ceil(sum(each.size for each in copies) / 1000)
     return f"{size:,} kB, the oldest of {moment(copies[-1].mtime_ns)[:10]}"
 
@@ -354,7 +354,7 @@ def _rows(sessions: Sessions) -> Iterator[Finding]:
 
 
 def _is_twin(row: Row, current: Mapping[str, Row]) -> bool:
-    """Return whether another file is a twin of this rollout, as an archived copy is."""
+    """Return whether another file has the same rollout, as an archived copy does."""
     newest = current.get(row.session_id)
     return newest is not None and newest.rollout_id == row.rollout_id
 
@@ -367,7 +367,7 @@ _DAY_NS = 86_400_000_000_000
 
 
 def _ahead(rows: Iterable[Row]) -> Iterator[Finding]:
-    """Report sessions whose last record claims to be later than the file itself, by a day."""
+    """Report sessions whose last record is a day or more later than the file itself."""
     late = [
         row.path
         for row in rows
@@ -383,7 +383,7 @@ def _ahead(rows: Iterable[Row]) -> Iterator[Finding]:
 
 
 def _without_content(rows: Iterable[Row]) -> Iterator[Finding]:
-    """Report files without a head and a request, which lists leave out."""
+    """Report files without a head and a request, which lists omit."""
     empty = [row.path for row in rows if row.is_blank]
     if empty:
         message = f"This file has neither a head nor a request; lists leave it out.{_more(empty)}"
@@ -466,7 +466,7 @@ def _sums(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
 
 
 def _skipped(skipped: Mapping[str, Mapping[str, int]]) -> Iterator[Finding]:
-    """Yield the skipped lines: for each reason the number, and the file with the most."""
+    """Yield the ignored lines: for each reason their number, and the file with the most."""
     for reason, count in sorted(_sums(skipped.values()).items()):
         words = reason.replace("_", " ").capitalize()
         words, severity, way_out = _SKIPPED.get(reason, (words, "info", "Nothing to do."))

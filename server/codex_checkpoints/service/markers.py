@@ -1,6 +1,6 @@
 """Sets, renames and removes markers and pins (AGN-7, AGN-83).
 
-A marker names a turn that has ended; when that turn is rolled back later the marker is detached.
+A marker refers to a turn that has ended; if that turn is rolled back later, the marker is detached.
 `core.restore.markers` defines the lines of `markers.jsonl`.
 """
 
@@ -43,7 +43,7 @@ _LINES = re.compile(r"(?P<path>.+)#L(?P<start>[0-9]{1,9})(?:-L?(?P<end>[0-9]{1,9
 
 @frozen
 class PlacedMarker:
-    """A marker with the number of its turn now, None if the turn does not count any more.
+    """A marker with the current number of its turn, None if the turn was rolled back.
 
     `remark` is `cut_off` for a new marker on a turn that was cut off.
     """
@@ -54,7 +54,7 @@ class PlacedMarker:
 
     @property
     def detached(self) -> bool:
-        """Return whether the turn was rolled back, or is another session's."""
+        """Return whether the turn was rolled back, or belongs to another session."""
         return self.turn is None
 
 
@@ -83,7 +83,7 @@ class Markers:
         return evolve(_placed(marker, opened), remark=None if is_over else CUT_OFF)
 
     def mark_once(self, session: str, label: str, turn: str, origin: Origin) -> None:
-        """Mark a turn unless, under the lock, it has a marker of this origin."""
+        """Mark a turn unless it has a marker of this origin; checked under the lock."""
         row, opened = self._sessions.open_own(session)
 
         def is_marked(turn_id: str) -> bool:
@@ -113,7 +113,7 @@ class Markers:
         return marker
 
     def relabel(self, session: str, checkpoint: str, label: str) -> PlacedMarker:
-        """Give a marker another label; refuses `unknown_checkpoint`, `invalid_payload`."""
+        """Change a marker's label; refuses `unknown_checkpoint`, `invalid_payload`."""
         row, opened = self._sessions.open_own(session)
         shown = _label(label)
         with self._writing(row.session_id) as append:
@@ -193,7 +193,7 @@ class Markers:
         live = self._sessions.catalogue.store.live_threads()
         cut_off = was_cut_off(row, live, stamps.moment())
         found = _complete(opened, turn, row.session_id, cut_off=cut_off)
-        # For the files that were active at its end there are the present hashes.
+        # Files that were active at its end have their current hashes.
         until = end_of(found, opened.now().state.turns.turns)
         then = opened.now() if until is None else self._sessions.catalogue.read(row, until).now()
         hashes = self._sessions.workspace.hashes(then.state.base, then.files())

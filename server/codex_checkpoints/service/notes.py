@@ -45,7 +45,7 @@ ANCHORS = 12
 MOST_ANCHORS = 256
 
 _ENDS = (1 << 21, 1 << 24)
-"""Bytes of the end of a long session that are searched before all of it is read."""
+"""Bytes at the end of a long session to search before reading all of it."""
 
 _NAMES = {"fact": "key", "decision": "decisionId"}
 _SHOWN = 80
@@ -53,7 +53,7 @@ _SHOWN = 80
 
 @frozen
 class Evicted:
-    """A `fact` or a `decision` for which newer ones left no room."""
+    """A `fact` or a `decision` that newer ones replaced for lack of space."""
 
     kind: str
     id: str
@@ -63,8 +63,8 @@ class Evicted:
 class Applied:
     """An update that was accepted, or would be.
 
-    `updateId` is null for a dry run, `id` for a plan; `shortened` names the texts and steps that
-    are kept in part, `evicted` the notes that had to make room.
+    `updateId` is null for a dry run, `id` for a plan; `shortened` names the texts and lists that
+    were cut, `evicted` the notes that were removed to make space.
     """
 
     accepted: bool
@@ -193,7 +193,7 @@ class Notes:
             memory.replay(updates, counts, Limits(), seed),
             self._sessions.projections.project(opened, replay, updates),
             _Calls(self._sessions, row, seed) if calls is None else calls,
-            # A file may have become shorter; later updates still come later.
+            # The file may have become shorter; later updates still come later.
             max([replay.seq, *(each.seq for each in updates if counts(each.turn_id))]),
         )
 
@@ -248,7 +248,7 @@ class _Place:
 
     @property
     def turn_id(self) -> str | None:
-        """Return the turn that an update belongs to now, None before the first.
+        """Return the current turn for an update, None before the first.
 
         A turn that was rolled back before it ended may still be the task of the file; no new update
         belongs to it.
@@ -260,7 +260,7 @@ class _Place:
         return None if turn is None else turn.turn_id
 
     def known(self) -> SessionFacts:
-        """Return the facts to check a claim against; a decision id that was rolled back is free."""
+        """Return the facts to check a claim against; a rolled back decision id is free."""
         task = self.replay.task()
         turns = self.replay.state.turns.counting()
         seed = self.replay.state.seed
@@ -278,7 +278,7 @@ class _Place:
         )
 
     def _files_read(self, call_id: str) -> tuple[str, ...]:
-        # A mere name in a call counts if it is a file, and so an artifact.
+        # A bare name in a call counts if it is a file, and therefore an artifact.
         read = self.calls.files_read(call_id)
         return tuple(uri for uri, sure in read.items() if sure or uri in self.checkpoint.artifacts)
 

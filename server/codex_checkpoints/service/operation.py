@@ -139,7 +139,7 @@ class SingleStep:
     """None if it must be checked."""
 
     def is_published(self) -> bool:
-        """Return whether the thing is changed."""
+        """Return whether the change was made."""
         return self._is_done() if self.published is None else self.published
 
     def record(self) -> None:

@@ -90,7 +90,7 @@ class Progress:
             self._when_cancelled()
 
     def when_cancelled(self, call: Callable[[], object]) -> None:
-        """Call a function on each cancellation, on the thread that cancels; at once if it was."""
+        """Call a function on each cancellation, on its thread; at once if already cancelled."""
         self._when_cancelled = call
         if self._cancelled.is_set():
             call()
@@ -100,7 +100,7 @@ class Progress:
         self._size += size
 
     def step(self, size: int = 0) -> None:
-        """Add this many bytes to the count of read ones; raises `Cancelled`."""
+        """Count this many more bytes as read; raises `Cancelled`."""
         if self.cancelled:
             raise Cancelled
         if self.between_steps is not None:
@@ -121,7 +121,7 @@ class Progress:
 def paced_hashes(
     progress: Progress, workspace: Workspace, base: str | None, uris: Iterable[str]
 ) -> dict[str, str]:
-    """Hash the files at uris now, as `Workspace.hashes` does, in steps; raises `Cancelled`."""
+    """Hash the current files at uris, like `Workspace.hashes`, in steps; raises `Cancelled`."""
     wanted = tuple(uris)
     sizes = workspace.sizes(base, wanted)
     progress.expect(sum(sizes.values()))
@@ -145,13 +145,13 @@ class ProgressReader:
         self.mark_at, self.ends = reader.mark_at, reader.ends
 
     def follow(self, path: str, old: Mark | None, feed: Feed) -> Reading | None:
-        """Feed the bytes after `old`, or all; None if it is a different rollout now."""
+        """Feed the bytes after `old`, or all; None if the rollout was replaced."""
         return self._reader.follow(path, old, self._stepping(feed))
 
     def read(
         self, path: str, offset: int, feed: Feed, limit: int | None = None
     ) -> tuple[int, bytes]:
-        """Feed from `offset` to `limit` or the end; return the final offset, and the rest."""
+        """Feed from `offset` to `limit` or the end; return the final offset and the rest."""
         return self._reader.read(path, offset, self._stepping(feed), limit)
 
     def _stepping(self, feed: Feed) -> Feed:

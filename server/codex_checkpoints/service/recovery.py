@@ -30,7 +30,7 @@ def recover(sessions: Sessions) -> int:
                 for line in records.operation_lines(name):
                     written |= object_of(line)
                 work = _reopened(sessions, name, written)
-                if work is None:  # only the name was written
+                if work is None:  # only its name was written
                     journal.clear()
                 count += work is None or settle(name, journal, work, INTERRUPTED)
         except (StorageError, Refusal) as error:

@@ -1,7 +1,7 @@
-"""Searches the messages and actions of all sessions: the files are read as they are (RCL-2).
+"""Searches the messages and actions of all sessions, without an index (RCL-2).
 
 The bytes of a session's files are searched first; if they contain the text, its lines are read.
-That only reads files, so it may run on any thread; data of the sessions is looked up before and
+This only reads files, so it may run on any thread; data of the sessions is looked up before and
 after.
 """
 
@@ -33,14 +33,14 @@ from codex_checkpoints.storage.byte_search import ByteSearch
 from codex_checkpoints.storage.contract import OURS, Row, ThreadQuery, UnreadableSource
 
 FILE = "file"
-"""The kind of a search for the uses of a file; it goes with no other."""
+"""The kind that searches for uses of a file; it excludes all other kinds."""
 
 KINDS = ("user", "assistant", "command", "output", "patch", "error", FILE)
 
 Rows = Sequence[Row]
 
 _BATCH = 1 << 25
-"""Approximate number of bytes that are searched at a time."""
+"""Approximate number of bytes to search at a time."""
 
 
 @frozen
@@ -61,7 +61,7 @@ class SearchHit:
 
 @frozen
 class SessionHits:
-    """The hits in one session, newest first; `count` includes those that a limit leaves out."""
+    """The hits in one session, newest first; `count` includes those above the limit."""
 
     session: SessionSummary
     count: int
@@ -77,7 +77,7 @@ class FoundEntries:
 
     @property
     def count(self) -> int:
-        """Return how many lines contain the text."""
+        """Return the number of lines that contain the text."""
         return sum(each.lines for each in self.entries)
 
 
@@ -109,10 +109,10 @@ class Search:
         self._bytes.close()
 
     def batches(self, query: ThreadQuery, session: str | None, *, carried: bool) -> Iterator[Rows]:
-        """Yield sessions in order, newest first, as many as are searched at a time.
+        """Yield sessions in batches to search, newest first.
 
-        They are the sessions of a query, or the named one.  That one is searched with all its
-        bases, or, unless `carried`, with the part that a search of the query finds in it.  Refuses
+        They are the sessions of a query, or the named one.  The named one is searched with all its
+        bases, or, unless `carried`, only the part that a search of the query finds in it.  Refuses
         as `Sessions.find`.
         """
         named = None if session is None else self._sessions.find(session)
@@ -165,7 +165,7 @@ class Search:
         catalogue = self._sessions.catalogue
         below = tuple(catalogue.chains.below(row))
         places = {each.rollout_id: each.path for each in below}
-        # The base of all comes first.
+        # The oldest base comes first.
         others = {
             place for place, each in enumerate(reversed(below)) if not self._is_own(each, row)
         }
@@ -204,7 +204,7 @@ class Search:
     def _entries(
         self, replay: Replay, ignored: Ignoring, is_own: Callable[[int, int], bool]
     ) -> Callable[[], Sequence[Entry]]:
-        """Collect the entries of a session; return a function that returns them then."""
+        """Collect the entries of a session; return a function that returns them afterwards."""
         needle = self._needle
         if not self._kinds:
             uses = search.FileUses(
@@ -224,7 +224,7 @@ class Search:
         return lambda: found.entries
 
     def hits(self, row: Row, found: FoundEntries, most: int | None) -> SessionHits:
-        """Return the hits of a session, up to a number."""
+        """Return the hits of a session, at most this many."""
         if self._describe is None:
             self._describe = self._sessions.summaries.describing()
         return SessionHits(self._describe(row), found.count, tuple(islice(_hits(found), most)))

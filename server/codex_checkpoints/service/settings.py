@@ -1,4 +1,4 @@
-"""Reads the settings of all doors: `config.toml` in the state folder, overridden by the editor's.
+"""Reads the settings: `config.toml` in the state folder, overridden by the editor's.
 
 An invalid setting keeps its default and is reported.  Only invalid hooks stop compactions.
 """
@@ -104,13 +104,13 @@ UNREADABLE = Settings(hooks=_UNREADABLE_HOOKS)
 
 NOT_TOML = "not valid TOML"
 UNREAD = "cannot be read"
-"""The beginning of a sentence about the whole file."""
+"""The beginning of a message about the whole file."""
 _UNKNOWN = "unknown setting"
 _WRONG_HOOKS = "setting 'hooks'"
 
 
 def what_helps(problem: str, settings: Settings) -> str:
-    """Return the remedy of a reported problem, and the effect until then (CKP-12)."""
+    """Return the remedy for a reported problem, and the effect until then (CKP-12)."""
     stops = settings.hooks == _UNREADABLE_HOOKS
     if problem.startswith((NOT_TOML, UNREAD)):
         named = ", and no compaction starts, since it may name hooks that would stop it"
@@ -123,23 +123,23 @@ def what_helps(problem: str, settings: Settings) -> str:
 
 
 def ignored_variable(variable: str) -> str:
-    """Return the sentence about a variable that is not a positive whole number (JUN-21)."""
+    """Return the message about a variable that is not a positive whole number (JUN-21)."""
     return f"{variable} is not a positive whole number and is ignored"
 
 
 def read_settings(text: str) -> tuple[Settings, tuple[str, ...]]:
-    """Return the settings of a `config.toml`, and a sentence for each wrong one."""
+    """Return the settings of a `config.toml`, and a message for each invalid one."""
     try:
         table = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also a number of thousands of digits
-        # It may name hooks, which could then not refuse.
+        # It may name hooks, which could not block anything then.
         settings = UNREADABLE if "hooks" in text else Settings()
         return settings, (f"{NOT_TOML}: {error}",)
     return overridden(Settings(), table)
 
 
 def overridden(settings: Settings, table: Mapping[str, Any]) -> tuple[Settings, tuple[str, ...]]:
-    """Return settings with some replaced by name, and a sentence for each wrong one."""
+    """Return settings with some replaced by name, and a message for each invalid one."""
     problems: list[str] = []
     for name, value in table.items():
         rule = _RULES.get(name)

@@ -64,7 +64,7 @@ class Change:
             file_edit.replace(self.before, self.after)
 
     def done(self, backup: str | None = None) -> Done:
-        """Return the report of it, without unchanged lines of the text, which may hold keys."""
+        """Return the report of it, without unchanged lines, which may contain keys."""
         before, after = self.before.data, self.after
         old, new = (
             (data or b"").decode(errors="replace").removeprefix("\ufeff").splitlines()
@@ -133,7 +133,7 @@ class Connector:
 class ConnectWork:
     """A change of the connection, from its first line to its event; `operation.PendingOperation`.
 
-    For each file it has the name and the digest of its new bytes, None for a removal.
+    It has the name of each file and the digest of its new bytes, None for a removal.
     """
 
     _records: Records

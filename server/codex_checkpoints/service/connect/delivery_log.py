@@ -1,6 +1,6 @@
 """Reads the receipts of a session: the views given to Codex, their windows, and the current one.
 
-A call that gave nothing has a receipt without a digest, which is left out here.
+A call that passed no text has a receipt without a digest, which is left out here.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ logger = logging.getLogger(__name__)
 
 
 def received(sessions: Sessions, session: str) -> tuple[Receipt, ...]:
-    """Return the views of a session that Codex was given, the oldest first.
+    """Return the views of a session that Codex was given, oldest first.
 
-    Nothing is stored; the present view is made only if there is a receipt.  Refuses as
+    Nothing is stored; the current view is only made if there is a receipt.  Refuses as
     `Sessions.find`.
     """
     row, opened = sessions.open(session)
@@ -35,7 +35,7 @@ def received(sessions: Sessions, session: str) -> tuple[Receipt, ...]:
     replay = opened.now()
     checkpoint = sessions.projections.current(opened)
     view = view_v1(checkpoint, sessions.settings.caps_for(replay.state.model))
-    # A hook hands over the bundle, a tool only the view; newer receipts have the view apart.
+    # A hook passes the bundle, a tool only the view; newer receipts have the view separately.
     current = {digest_of(each.encode()) for each in (bundle(view), view)}
     return tuple(_receipt(each, digest, current) for each, digest in given)
 
@@ -45,7 +45,7 @@ def by_window(
 ) -> Mapping[int, Receipt]:
     """Return the last receipt of each window, by the number of the window.
 
-    A receipt names its window by its id or by session and number; without a name its `seq` decides.
+    A receipt names its window by its id or by session and number; otherwise its `seq` decides.
     """
     known = tuple(windows)
     found: dict[int, Receipt] = {}
@@ -86,7 +86,7 @@ def _number(receipt: Receipt, windows: tuple[HistoryWindow, ...]) -> int | None:
 def hand_over(sessions: Sessions, session: str, door: str, window: str | None, at: str) -> View:
     """Return the current view of a session for a window, and write a receipt; `at` is UTC.
 
-    A hook hands over in its own way.
+    A hook has its own way of doing this.
     """
     view = sessions.view(session)
     data = view.text.encode()
@@ -104,7 +104,7 @@ def hand_over(sessions: Sessions, session: str, door: str, window: str | None, a
 
 
 def note_call(records: Records, session: str, door: str, at: str) -> None:
-    """Write a receipt of a call that hands over no view: `connect --status` counts it."""
+    """Write a receipt of a call without a view, which `connect --status` counts."""
     _add(records, session, {"at": at, "door": door, "sessionId": session})
 
 

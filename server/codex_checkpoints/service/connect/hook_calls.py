@@ -30,8 +30,8 @@ NOBODYS = dict.fromkeys(
 class Call:
     """One call of a hook around a window.
 
-    `session` and `transcript` are the id and file that Codex names, perhaps of a sub-agent;
-    `source` is why a session starts or a compaction began.
+    `session` and `transcript` are the id and file that Codex names, perhaps of a subagent; `source`
+    is the reason for the start of a session or for a compaction.
     """
 
     event: Event
@@ -41,5 +41,5 @@ class Call:
 
 
 def note_failure(records: Records, failure: Mapping[str, object]) -> None:
-    """Write a failed call for `connect --status`; raises `StorageError`."""
+    """Record a failed call for `connect --status`; raises `StorageError`."""
     records.audit.add({"type": HOOK_FAILED, **NOBODYS, "door": DOOR, **failure})

@@ -130,7 +130,7 @@ class HookHandler:
         session = session_of(self._sessions.catalogue, call.session)
         rows = self._sessions.catalogue.rows().values()
         own = (row.path for row in rows if row.session_id == session)
-        # Links above the file are Codex's own doing; the file itself must not be one.
+        # Codex may have made links above the file; the file itself must not be a link.
         if _settled(call.transcript) not in {_settled(path) for path in own}:
             message = "the file that Codex names is none of this session in this home"
             raise Refusal("unknown_session", message, {"sessionId": session})
@@ -177,7 +177,7 @@ def _settled(path: str) -> str:
 # --- the digest of a resume ----------------------------------------------------------------------
 # Making it takes many times as long as the rest of a call.  It covers the records before the newest
 # compaction, which do not change while a session goes on.  So it is cached in the index with a hash
-# of its other inputs, and only the end of the last turn is worded anew.
+# of its other inputs, and only the end of the last turn is made again for each call.
 
 
 @frozen

@@ -20,10 +20,10 @@ from codex_checkpoints.service.reading.session_file import end_of, find_turn
 from codex_checkpoints.service.sessions.sessions import Sessions
 
 MOST_FILES = 500
-"""Files of one answer."""
+"""Maximum number of files in an answer."""
 
 MOST_TEXT = 1 << 20
-"""Code points of a text of a file, and of its patches; a longer one is not given."""
+"""Maximum code points of a file's text and of its patches; a longer one is omitted."""
 
 MOST_TEXTS = 1 << 23
 """The same for a whole answer."""
@@ -150,7 +150,7 @@ def changes(sessions: Sessions, params: ChangesParams) -> FileChanges:
 
 
 def _range(replay: Replay, params: ChangesParams, session_id: str) -> tuple[int, int]:
-    """Return the position of the line before the first one that counts, and of the last one."""
+    """Return the positions of the line before the range, and of its last line."""
     turns = replay.state.turns.turns
     lines = replay.scale.lines
     begin, end = 0, lines
@@ -171,13 +171,13 @@ def _text(data: bytes | None) -> str | None:
 
 @frozen
 class _One:
-    """The data for each file: the numbers of turns by id, and the seen hashes."""
+    """The data shared by all files: the numbers of turns by id, and the seen hashes."""
 
     numbers: Mapping[str | None, int]
     seen: SeenHashes
 
     def hashes(self, uri: str, touches: Sequence[FileTouch]) -> list[str | None]:
-        """Return the hash of a file that was seen after each touch."""
+        """Return the hash that a file had after each touch, if it was seen."""
         return [self.seen.get((uri, each.seq)) or each.hash for each in touches]
 
     def change(  # noqa: PLR0913 - all inputs of one file
@@ -242,5 +242,5 @@ class _One:
 
 
 def _shown(text: str | None) -> str | None:
-    """Return a text that may be shown: not one that is too long or holds a secret."""
+    """Return a text that may be shown: not too long and without secrets."""
     return None if text is None or len(text) > MOST_TEXT or redact(text) != text else text

@@ -36,11 +36,11 @@ from codex_checkpoints.storage.contract import (
 )
 
 LOSSES = CachedKind("losses", 10, tuple[Loss, ...], most=108 << 10)
-"""The losses of a session; the version changes with the rules that find them."""
+"""The losses of a session; the version changes with the rules."""
 
 
 def losses_of(sessions: Sessions, session: str) -> tuple[Loss, ...]:
-    """Return a loss for each compaction in a session, the oldest first (DSC-57, DSC-73).
+    """Return a loss for each compaction in a session, oldest first (DSC-57, DSC-73).
 
     If the source of the first one has changed, only the seed shows the earlier facts.  Refuses as
     `Sessions.find`, `unreadable_source` and `storage_error`.
@@ -70,7 +70,7 @@ def _source_of(sessions: Sessions, path: str) -> LossReport | None:
 
 
 def _sources(sessions: Sessions, path: str) -> Iterator[tuple[str, Range]]:
-    """Yield path and range of the sources of our compactions below a session, the nearest first."""
+    """Yield path and range of the sources of our compactions below a session, nearest first."""
     seen: set[str] = set()
     place: str | None = path
     while place is not None:
@@ -113,7 +113,7 @@ def _place_of(sessions: Sessions, session_id: str) -> str | None:
 def _as_it_was(
     sessions: Sessions, path: str, source: Range, before: LossReport | None
 ) -> LossReport | None:
-    """Read a session up to where a compaction ended; None if it has changed since."""
+    """Read a session up to the end of a compaction; None if it has changed since."""
     catalogue, account = sessions.catalogue, LossReport(source=before)
     reader = _UpTo(catalogue.reader, path, source.bytes_before)
     try:
@@ -128,7 +128,7 @@ def _as_it_was(
 
 
 class _UpTo(ProgressReader):
-    """A reader for which one rollout ends at a byte; it keeps the digest up to there."""
+    """A reader for which one rollout ends at a given byte; it keeps the digest up to there."""
 
     def __init__(self, reader: RolloutReader, path: str, end: int) -> None:
         super().__init__(reader)
@@ -137,7 +137,7 @@ class _UpTo(ProgressReader):
         self.read_bytes = Fingerprint()
 
     def follow(self, path: str, old: Mark | None, feed: Feed) -> Reading | None:
-        """Feed the rollout up to its end here; any other as usual."""
+        """Feed the rollout up to its given end, and any other as usual."""
         if path != self._path:
             return super().follow(path, old, feed)
 
@@ -153,13 +153,13 @@ class _UpTo(ProgressReader):
     def read(
         self, path: str, offset: int, feed: Feed, limit: int | None = None
     ) -> tuple[int, bytes]:
-        """Feed from `offset` to `limit` or the end; return the final offset, and the rest."""
+        """Feed from `offset` to `limit` or the end; return the final offset and the rest."""
         limit = self._end if path == self._path and limit is None else limit
         return super().read(path, offset, feed, limit)
 
 
 def _as_recorded(sessions: Sessions, row: Row, losses: tuple[Loss, ...]) -> tuple[Loss, ...]:
-    """Return the losses, with strategy and trigger from our own records if we have any."""
+    """Return the losses, with strategy and trigger from our own records if available."""
     made = opened_by_us(sessions, row)
     return tuple(
         each

@@ -1,4 +1,4 @@
-"""Finds the turns that a fork in the older format copied from its parent, and their times there.
+"""Finds the turns that a fork in the older format copied from its parent, and their times.
 
 Codex copies whole lines after the fork's own head and gives them the time of the fork.
 """
@@ -24,7 +24,7 @@ _HEAD = 1
 
 
 def copied_from(sessions: Sessions, row: Row) -> tuple[Row, int] | None:
-    """Return the parent of a fork, and how many of its lines the fork copied; None for others."""
+    """Return a fork's parent, and the number of lines it copied; None for other sessions."""
     catalogue = sessions.catalogue
     parent = catalogue.current().get(row.forked_from or "")
     if parent is None or parent.error is not None or row.history_mode != "legacy":
@@ -59,7 +59,7 @@ def times_of(sessions: Sessions, row: Row) -> dict[int, Times]:
 
 
 def with_times(sessions: Sessions, detail: SessionDetail) -> SessionDetail:
-    """Return a session whose copied turns have their first times."""
+    """Return a session whose copied turns have their original times."""
     row = sessions.find(detail.summary.path)
     if copied_from(sessions, row) is None:
         return detail

@@ -30,19 +30,19 @@ _LINE = 1 << 8
 """Number of bytes within which a line names its kind."""
 
 _BEGINS = (COMPACTION, ROLLBACK)
-"""Parts of a line that begins a new window, or may reopen an earlier one."""
+"""Parts of a line that opens a new window, or may reopen an earlier one."""
 
 _VIEW = CHECKPOINT_LINE.encode()
-"""The beginning of a view, as a file has it."""
+"""The beginning of a view, as encoded in a file."""
 
 _MANY = 16
 """Among more lines with a view, one view is searched for separately."""
 
 _LONG = 1 << 20
-"""Bytes; the result of a shorter search is not cached."""
+"""Bytes; a shorter search is not cached."""
 
 _Rollouts = Sequence[tuple[str, int]]
-"""Rollouts of a session, the newest first, and the byte where each ends."""
+"""Rollouts of a session, newest first, with the byte where each ends."""
 
 
 @frozen
@@ -63,7 +63,7 @@ def window_of(sessions: Sessions, row: Row, view: str) -> CurrentWindow:
 
 
 def _near_the_end(sessions: Sessions, row: Row, view: str) -> CurrentWindow | None:
-    reader, trace = sessions.catalogue.reader, orjson.dumps(view)[1:-1]  # as a file has it
+    reader, trace = sessions.catalogue.reader, orjson.dumps(view)[1:-1]  # as encoded in a file
     path, size = row.path, row.rollout.size
     places = _places(sessions, row)
     if places is None:
@@ -87,21 +87,21 @@ def _near_the_end(sessions: Sessions, row: Row, view: str) -> CurrentWindow | No
 
 @frozen
 class _Searched:
-    """The places that `_places` returned, all of them before the byte `end`."""
+    """The places that `_places` returned, all before the byte `end`."""
 
     end: int
     places: tuple[int, ...]
 
 
 WINDOW = CachedKind("window", 2, _Searched)
-"""The last search for the beginning of the current window; it quotes nothing."""
+"""The last search for the start of the current window; it quotes nothing."""
 
 
 def _places(sessions: Sessions, row: Row) -> tuple[int, ...] | None:
-    """Return where the lines begin that contain a view, the newest first; None if they are many.
+    """Return the positions of lines that contain a view, newest first; None if there are many.
 
-    It ends with the newest line after which a window may begin.  The result of a long search is
-    cached, and the next one goes no further back.
+    The last position is the newest line after which a window may begin.  The result of a long
+    search is cached, and the next search stops there.
     """
     catalogue, path, size = sessions.catalogue, row.path, row.rollout.size
     reader, opened = catalogue.reader, catalogue.open(row)
@@ -131,9 +131,9 @@ def _begins(line: bytes) -> bool:
 def _last_of(
     reader: RolloutReader, path: str, size: int, places: Sequence[int], trace: bytes
 ) -> tuple[int | None, int]:
-    """Return the first place of a line that begins a window or contains a text, else None.
+    """Return the position of the first line that opens a window or contains a text, else None.
 
-    The second value is the end of the newest line that begins one, 0 if there is none.
+    The second value is the end of the newest line that opens one, 0 if there is none.
     """
     last: int | None = None
     for place in places:
@@ -146,7 +146,7 @@ def _last_of(
 
 
 def _below(sessions: Sessions, row: Row) -> _Rollouts | None:
-    """Return the rollouts below and the cut of each; None if one is compressed."""
+    """Return the base rollouts with their cuts; None if one is compressed."""
     bases, _ = bases_below(
         sessions.catalogue.reader, row.path, sessions.catalogue.chains.locator(row.path)
     )
@@ -167,7 +167,7 @@ def _opened(
     """Return these items with the id of the window that the newest compaction opened.
 
     Without a compaction in `rollouts` the head of the current one names the first window.  None if
-    a rollback may have brought back an earlier window.
+    a rollback may have reopened an earlier window.
     """
     for path, end in rollouts:
         place = last_line_with(reader, path, end, _BEGINS)
@@ -181,9 +181,8 @@ def _opened(
 def _recent(reader: RolloutReader, path: str, size: int, last: int, trace: bytes) -> Recent | None:
     """Read from the line on where the window begins or where the text is.
 
-    `last` is the last line that is either, or a rollback.  A compaction without the text is read
-    alone: the text does not come after it.  None if a rollback may have brought back an earlier
-    window.
+    `last` is the last such line, or a rollback.  A compaction without the text is read alone: the
+    text does not come after it.  None if a rollback may have reopened an earlier window.
     """
     line = line_at(reader, path, last, size)
     if COMPACTION in line and trace not in line:
@@ -208,7 +207,7 @@ def _read_alone(line: bytes, place: int) -> Recent:
 
 
 def _follows_rollback(reader: RolloutReader, path: str, place: int) -> bool:
-    """Return whether a rollback precedes a place, without a beginning of a task between them."""
+    """Return whether a rollback precedes a position, with no start of a task in between."""
     found = last_line_with(reader, path, place, (*BEGINNINGS, ROLLBACK))
     if found is None:
         return False
@@ -224,7 +223,7 @@ def _first_window(reader: RolloutReader, path: str) -> str | None:
 def last_line_with(
     reader: RolloutReader, path: str, size: int, traces: Sequence[bytes], least: int = 0
 ) -> int | None:
-    """Return where the last line begins that contains one of some traces, from `least` on."""
+    """Return the position of the last line that contains one of some traces, from `least` on."""
     overlap = max(map(len, traces))
     end = size
     while end > least:
@@ -238,7 +237,7 @@ def last_line_with(
 
 
 def line_at(reader: RolloutReader, path: str, place: int, size: int) -> bytes:
-    """Return the line that begins at a place, without its LF."""
+    """Return the line that begins at a position, without its line feed."""
     line, end = b"", place
     while end < size:
         data = bytes_between(reader, path, end, min(size, end + CHUNK))
@@ -246,7 +245,7 @@ def line_at(reader: RolloutReader, path: str, place: int, size: int) -> bytes:
         if found >= 0:
             return line + data[:found]
         if not data:
-            break  # it has become shorter
+            break  # the file became shorter
         line, end = line + data, end + len(data)
     return line
 

@@ -1,6 +1,6 @@
 """Makes the digest of a session, including the sessions that it continues.
 
-A compaction into a new session and a hard restore replace records by state.  So the digest covers
+A compaction into a new session and a hard restore replace records by a state.  So the digest covers
 the source up to the cut, which is the `seq` of the state that the session begins with, and then the
 session's own records.
 """
@@ -57,11 +57,11 @@ _NEAR = 1 << 21
 _MESSAGES = frozenset({"user", "assistant"})
 
 _FAR = 1 << 25
-"""Distance in bytes in which a hook searches for that compaction."""
+"""Maximum distance in bytes at which a hook searches for that compaction."""
 
 
 def default_budget(setting: int, window: int | None, before: int | None = None) -> int:
-    """Return the budget of a digest whose tokens nobody named.
+    """Return the default budget of a digest.
 
     At most 1/16 of the context window, in a replacement also a quarter of the tokens `before`, and
     300 at least, but never more than the setting; 0 switches digests off.
@@ -104,12 +104,12 @@ class Recalled:
 
     @property
     def end(self) -> int:
-        """Return where the text ends in the whole one."""
+        """Return the end of this part in the whole text."""
         return self.offset + len(self.text)
 
     @property
     def heading(self) -> str:
-        """Return the kind of the text, and the part that it is, for a model."""
+        """Return the heading for a model: the kind of the text, and the part of it."""
         end = self.end
         part = f"{end} of {self.total} characters"
         if self.offset:
@@ -147,7 +147,7 @@ class LossDigest:
 
 @frozen
 class _WholeDigest:
-    """The digest of a session as of now, and the uris at which it depends on a folder."""
+    """The current digest of a session, and the uris for which it depends on a folder."""
 
     digest: Digest
     targets: tuple[str, ...]
@@ -197,7 +197,7 @@ class Digests:
     def _inputs(
         self, row: Row, opened: SessionFile, terms: DigestTerms, targets: Collection[str]
     ) -> object:
-        """Return the inputs of the digest of a session as of now other than its file."""
+        """Return the inputs of a session's current digest other than its file."""
         projections, now = self._sessions.projections, opened.now()
         return (
             terms.budget,
@@ -209,9 +209,9 @@ class Digests:
         )
 
     def injected(self, row: Row, setting: int, beside: Collection[str] = ()) -> str:
-        """Return the digest of a session for a hook, which Codex waits for.
+        """Return the digest of a session for a hook, for which Codex waits.
 
-        `beside` are the user's messages in the history.  Of a large file only the end is read.
+        `beside` are the user's messages in the history.  Only the end of a large file is read.
         """
         budget = default_budget(setting, row.context_window)
         opened = self._sessions.catalogue.open(row)
@@ -226,10 +226,10 @@ class Digests:
         return digest_v1(gathered, self.terms(budget, beside)).text
 
     def lost(self, row: Row, setting: int, beside: Collection[str] = ()) -> LossDigest:
-        """Return everything a session's history has lost, for a hook, without how it ended.
+        """Return everything a session's history has lost, for a hook, without its outcome.
 
-        It covers the records before the newest compaction: they never change while the session goes
-        on.  Files changed and commands run since are only marked, or left out.
+        It covers the records before the newest compaction, which never change while the session
+        goes on.  Files changed and commands run since are only marked, or left out.
         """
         opened, compressed = self._sessions.catalogue.open(row), row.rollout.compressed
         state = opened.now().state
@@ -258,7 +258,7 @@ class Digests:
         return LossDigest(text, before, place, tuple(found.changes), tuple(dict.fromkeys(ran)))
 
     def _before(self, opened: SessionFile, place: int) -> bytes:
-        """Return the lines before the compaction at a place, and its own line."""
+        """Return the lines before the compaction at a position, and its own line."""
         reader, path = opened.reader, opened.path
         data = bytes_between(reader, path, place - _NEAR, place)
         line = line_at(reader, path, place, opened.mark.offset + len(opened.tail))
@@ -270,7 +270,7 @@ class Digests:
         return last_line_with(reader, opened.path, size, (COMPACTION,), least)
 
     def _as_it_is(self, row: Row, opened: SessionFile, gathered: DigestSource) -> DigestSource:
-        """Return the collected part of a session with its pins and files as of now."""
+        """Return the collected part of a session with its current pins and files."""
         now = opened.now()
         return evolve(gathered, pinned=self._pinned(row, now), drifted=self._drifted(opened, now))
 
@@ -328,13 +328,13 @@ class Digests:
     def as_of_now(
         self, row: Row, opened: SessionFile, replay: Replay, gathered: DigestSource
     ) -> DigestSource:
-        """Return the collected part with the pins of a session and its files as they are now."""
+        """Return the collected part with the current pins and files of a session."""
         drifted = self._drifted(opened, replay)
         gathered = gathered.without(self._folders(replay, gathered.targets))
         return evolve(gathered, pinned=self._pinned(row, replay), drifted=drifted)
 
     def _folders(self, replay: Replay, targets: Collection[str]) -> frozenset[str]:
-        """Return the uris at which a folder is now."""
+        """Return the uris that are folders now."""
         looks = self._sessions.workspace.looks(replay.state.base, targets) if targets else {}
         return frozenset(uri for uri, now in looks.items() if now == FOLDER)
 
@@ -344,7 +344,7 @@ class Digests:
         return frozenset(each.uri for each in artifacts if each.is_changed)
 
     def _pinned(self, row: Row, replay: Replay) -> tuple[str, ...]:
-        """Return the texts of the pins of a session, as it is at the end of a replay."""
+        """Return the texts of a session's pins at the end of a replay."""
         session_id, records = row.session_id, self._sessions.records
         if records.look(session_id, MARKERS) is None:
             return ()
@@ -409,9 +409,9 @@ class Digests:
         raise _unknown(row, ref, f"record {ref[:80]!r} that can be recalled")
 
     def message(self, session: str, ref: str) -> str:
-        """Return the anchor of the message that a reference names, the request of a turn.
+        """Return the anchor of the referenced message, for a turn its request.
 
-        Turns that were rolled back do not count.  Refuses `unknown_session`, `unknown_ref`.
+        Rolled back turns do not count.  Refuses `unknown_session`, `unknown_ref`.
         """
         for _, entries in self._named(session, ref, rolled_back=False):
             for entry in entries:
@@ -422,7 +422,7 @@ class Digests:
     def _named(
         self, session: str, ref: str, *, rolled_back: bool
     ) -> Iterator[tuple[_Found, list[Entry]]]:
-        """Yield the entries that a reference names in a session, then in those it continues."""
+        """Yield the referenced entries of a session, then of those it continues."""
         wanted = Ref.of(ref.strip())
         named = _naming(wanted, self._turn_id(session, wanted.turn))
         row = self._sessions.find(session)
@@ -478,7 +478,8 @@ class Digests:
     ) -> Iterator[_Found]:
         """Yield the accepted entries of a session, then of each that it continues.
 
-        `part` and `most` are as in `Recall`; without a part it is everything that may be shown.
+        `part` and `most` are as in `Recall`; without a part all entries that may be shown are
+        accepted.
         """
         ignored = Ignoring(self._sessions.settings.digest_ignore)
         last: int | None = None
@@ -502,7 +503,7 @@ class Digests:
 
 @frozen
 class _Found:
-    """Entries of one session on the path upwards; `is_own`: of the session itself."""
+    """Entries of one session in the chain; `is_own`: of the session itself."""
 
     session_id: str
     is_own: bool
@@ -511,7 +512,7 @@ class _Found:
     typed: bool
 
     def is_copy(self, entry: Entry) -> bool:
-        """Return whether an entry is the history's copy of a message that the file has as well."""
+        """Return whether an entry is the history's copy of a message that is also in the file."""
         return self.typed and entry.in_history
 
 
@@ -521,7 +522,7 @@ def _unknown(row: Row, ref: str, what: str) -> Refusal:
 
 
 def _naming(wanted: Ref, turn_id: str | None) -> Callable[[Entry], bool]:
-    """Return the test for the entries that a reference names; `turn_id` is its turn's."""
+    """Return the test for the referenced entries; `turn_id` is its turn's."""
     if wanted.seq is not None:
         return lambda entry: entry.seq == wanted.seq
     if wanted.id is not None:

@@ -39,7 +39,7 @@ from codex_checkpoints.service.sessions.summaries import source_of
 from codex_checkpoints.storage.contract import Row, UnreadableSource
 
 _WITH_WINDOWS = 64
-"""Number of other nodes that get their windows: each costs reading a whole file."""
+"""Number of other nodes with windows: each requires reading a whole file."""
 
 
 def lineage(sessions: Sessions, session: str) -> Tree:
@@ -59,14 +59,14 @@ def lineage(sessions: Sessions, session: str) -> Tree:
 
 
 def way_up(sessions: Sessions, session_id: str) -> tuple[Link, ...]:
-    """Return the links from a session up to the first one, the nearest first (AGN-86).
+    """Return the links from a session up to the first one, nearest first (AGN-86).
 
     Only the sessions on this path are read.
     """
     restores, imports = RestoreRecords(sessions.records), ImportRecords(sessions.records)
     pulls = PullRecords(sessions.records)
     current, owners = sessions.catalogue.current(), _owners(sessions)
-    packed: dict[str, Link] = {}  # of sessions that are not here
+    packed: dict[str, Link] = {}  # of sessions that are not in this home
 
     def above(child: str) -> Link | None:
         made, arrived, row = restores.made(child), imports.made(child), current.get(child)
@@ -190,7 +190,7 @@ def _links_in_head(sessions: Sessions, row: Row, owners: Mapping[str, str]) -> I
 
 
 def _cut(head: SessionMeta | None, sessions: Sessions, row: Row) -> Cut:
-    """Return where a session leaves its parent; lines count from 1 if they have no ordinals."""
+    """Return the point where a session leaves its parent; lines without ordinals count from 1."""
     if head is None:
         return Cut()
     if head.base is None:
@@ -248,11 +248,11 @@ def _with_turn(sessions: Sessions, link: Link | None, current: Mapping[str, Row]
 
 @frozen
 class Branch:
-    """The session at one end of a step of the tree, and how the step was made.
+    """The session at one end of a step of the tree, and the kind of the step.
 
     `kind` is `restore`, `compaction` or `fork`, `mode` is a restore's, `soft` or `hard`; `at`,
-    `turnId`, `checkpointId` and `operationId` are null if no record gives them.  One that is not
-    `available` is known only by its id; `undone`: the compaction that made it was undone.
+    `turnId`, `checkpointId` and `operationId` are null if not recorded.  If it is not `available`,
+    only its id is known; `undone`: the compaction that made it was undone.
     """
 
     session_id: str
@@ -314,7 +314,7 @@ def around(sessions: Sessions, session: str) -> Branches:
         for each in current.values()
         if source_of(each) == session_id
     ]
-    # Ids contain times: sessions without a recorded time are sorted by their beginning.
+    # Ids contain times: sessions without a recorded time are sorted by their id's beginning.
     branches.sort(key=lambda branch: branch.session_id)
     source = source_of(row)
     above = None if source is None else end(source, session_id)

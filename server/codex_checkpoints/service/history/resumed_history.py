@@ -40,12 +40,12 @@ _TRIES = 3
 
 @frozen
 class ScannedHistory:
-    """The result of a first pass: where the history begins, and the chain to read again."""
+    """The result of a first pass: the start of the history, and the chain to read again."""
 
     outline: FirstPass
     choice: Choice
     parts: tuple[ChainPart, ...]
-    """The chain, the oldest first, cut where the first pass ended."""
+    """The chain, oldest first, cut at the end of the first pass."""
 
     @classmethod
     def of(cls, outline: FirstPass, parts: tuple[ChainPart, ...]) -> ScannedHistory:
@@ -78,7 +78,7 @@ class Traced:
 
     @property
     def from_seq(self) -> int:
-        """Return the first line that the history is made of; the last is the outline's."""
+        """Return the first line of the history; the last is the outline's."""
         base = self.surveyed.choice.base
         return self.outline.opened_seq if base is None else base.seq
 
@@ -114,7 +114,7 @@ class Histories:
     ) -> Traced:
         """Return a history for its compaction, up to byte `end` of its own file.
 
-        The part before the byte `cut` is found, too; `seed` is the `seq` of the checkpoint that the
+        The part before the byte `cut` is also found; `seed` is the `seq` of the checkpoint that the
         session begins with.  Raises `unreadable_source`.
         """
         survey, parts = self._survey(row, end, cut, seed)
@@ -123,7 +123,7 @@ class Histories:
     def trace(
         self, row: Row, survey: HistoryScan, parts: tuple[ChainPart, ...], cut: int | None
     ) -> Traced:
-        """Return the same from a survey that has read these parts of a chain."""
+        """Return the same from a scan of these parts of a chain."""
         surveyed = ScannedHistory.of(survey.outline(), parts)
         above = None if cut is None else (*parts[:-1], ChainPart(row.path, None, cut))
         return Traced(
@@ -144,7 +144,7 @@ class Histories:
         return history_of(surveyed.outline, rebuild)
 
     def first_pass(self, row: Row) -> ScannedHistory:
-        """Read a session once; return where its history begins; raises `unreadable_source`."""
+        """Read a session once; return the start of its history; raises `unreadable_source`."""
         survey, parts = self._survey(row)
         return ScannedHistory.of(survey.outline(), parts)
 
@@ -160,7 +160,7 @@ class Histories:
             return survey, read_parts(self._reader, survey.reader, parts, LinePlace(0, 0), path)
 
     def parts_below(self, path: str) -> tuple[ChainPart, ...]:
-        """Return the rollouts that one builds on, the oldest first; raises `UnreadableSource`."""
+        """Return the base rollouts, oldest first; raises `UnreadableSource`."""
         below, _ = bases_below(self._reader, path, self._sessions.catalogue.chains.locator(path))
         parts: list[ChainPart] = []
         for base, cut in reversed(below):
@@ -211,7 +211,7 @@ def survey_of(reader: Reader, below: Sequence[ChainPart], cut: int | None) -> Hi
 def read_parts(
     reader: RolloutReader, lines: Reader, parts: tuple[ChainPart, ...], start: LinePlace, own: str
 ) -> tuple[ChainPart, ...]:
-    """Read the `lines` of a chain from a place on; return it cut where it ends now.
+    """Read the `lines` of a chain from a position on; return it cut at its current end.
 
     Raises `UnreadableSource` for the session's own file; an unreadable base is skipped.
     """
@@ -228,7 +228,7 @@ def read_parts(
             if part.path == own:
                 raise
             read.append(part)
-            continue  # the diagnosis reports it
+            continue  # the doctor reports it
         if not lines.stopped:
             lines.close(rest)
         read.append(ChainPart(part.path, part.ordinal, reached + len(rest)))

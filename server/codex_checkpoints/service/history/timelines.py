@@ -39,7 +39,7 @@ from codex_checkpoints.storage.contract import Row
 from codex_checkpoints.storage.records import MARKERS
 
 MOST_EVENTS = 1024
-"""Number of events that are kept, the newest."""
+"""Maximum number of events to keep, the newest."""
 
 _LARGEST_PICTURE = 1 << 22
 
@@ -48,12 +48,12 @@ EventKind = Literal["compaction", "marker", "branch"]
 
 @frozen
 class TimelineEvent:
-    """Something that happened to a session, with its last turn at that time.
+    """An event of a session, with the last turn at that time.
 
     `kind` is `compaction`, one that was not undone, `marker`, or `branch`: another session was made
     from this one.  `id` is the id of the compaction of ours, or else of the window; of the marker;
-    of the other session.  All but `kind` are null if no record gives them; without a `seq` the turn
-    follows from the time.
+    of the other session.  All but `kind` are null if not recorded; without a `seq` the turn follows
+    from the time.
     """
 
     kind: EventKind
@@ -95,7 +95,7 @@ def timeline(sessions: Sessions, session: str) -> SessionTimeline:
 
 
 def _at(turn: TimelineTurn, times: Times | None) -> TimelineTurn:
-    """Return a turn with the times that a copied one has in its own session."""
+    """Return a turn with the original times if it was copied."""
     return turn if times is None else evolve(turn, started_at=times[0], ended_at=times[1])
 
 
@@ -137,19 +137,19 @@ def _place(link: Link, ends: dict[str, int], replay: Replay) -> int | None:
 
 
 NEAR = 1 << 22
-"""Bytes in which a turn is searched for at a time, from the end of a session on."""
+"""Bytes of a session to search for a turn at a time, from the end backwards."""
 
 _FAR = 8
-"""A turn that begins before this part of a session is read from its beginning on."""
+"""If a turn begins before this fraction of a session, the session is read from its beginning."""
 
 _MOST_NEAR = 8
-"""Multiple of that size of a turn that is read at once; a longer one is read from the beginning."""
+"""Multiple of that size up to which a turn is read at once; a longer one is read from the start."""
 
 MOST_ITEMS = 200
-"""Items of one answer."""
+"""Maximum number of items in an answer."""
 
 MOST_TEXT = 8_000
-"""Code points of one item; the rest is recalled."""
+"""Maximum code points of an item; the rest can be recalled."""
 
 OUTPUT_ENDS = (3_000, 1_000)
 """Code points from the beginning and from the end of an output that is longer than both."""
@@ -245,9 +245,9 @@ def transcript(sessions: Sessions, session: str, turn: str | int, offset: int) -
 def _around(opened: SessionFile, first: int, until: int | None) -> tuple[bytes, int] | None:
     """Return the lines around those from `first` to `until`, and the position of the last one.
 
-    They are searched for backwards from the end, or from the next place whose position is already
-    known.  None if that takes longer than reading from the beginning, if they begin before the file
-    does, as in a base, if they are long, or if it changed.
+    They are searched for backwards from the end, or from the next known position.  None if that is
+    slower than reading from the beginning, if they begin before the file does, as in a base, if
+    they are long, or if the file changed.
     """
     places, lines_read = opened.places, opened.replay.scale.lines
     if first * _FAR < lines_read:

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 def windows_in(sessions: Sessions, session: str) -> tuple[HistoryWindow, ...]:
-    """Return the windows that still count, the first one first, ours as recorded (WIN-12).
+    """Return the windows that were not rolled back, oldest first, ours as recorded (WIN-12).
 
     Refuses as `Sessions.find`, `unreadable_source`.
     """
@@ -45,7 +45,7 @@ def windows_in(sessions: Sessions, session: str) -> tuple[HistoryWindow, ...]:
 
 
 def undone_in(sessions: Sessions, session: str) -> dict[str | None, str | None]:
-    """Return, by the window that an undo opened, the window that it undid (JUN-25)."""
+    """Return, for each window opened by an undo, the window that was undone (JUN-25)."""
     made = opened_by_us(sessions, sessions.find(session))
     return {
         each: opened.undone and opened.undone.windows.after.current
@@ -108,9 +108,9 @@ def _with_record(opened: WindowOrigin | None, window: HistoryWindow) -> HistoryW
 
 
 def _shift(sessions: Sessions, row: Row, root: ChainPart) -> int:
-    """Return the lead of a session's `seq` over its lines, caused by a seed."""
+    """Return the offset between a session's `seq` and its lines, which a seed causes."""
     with reading_file(row):
         head = head_of(sessions.catalogue.reader.first_line(root.path))
     if head is None or head.originator != OURS:
-        return 0  # only sessions of ours have a seed
+        return 0  # only our sessions have a seed
     return sessions.open(row.path)[1].replay.scale.shift

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 _REMEMBERED = 32
 _LATER_NS = 2_000_000_000
-"""A file that changed this much later than the record may have been changed by somebody else."""
+"""If a file changed this much later than the record, someone else may have changed it."""
 
 
 def _ns(stamp: str | None) -> int | None:
@@ -38,7 +38,7 @@ def _ns(stamp: str | None) -> int | None:
 
 
 def _is_copied(opened: SessionFile, at: int) -> bool:
-    """Return whether a record may be a copy, with the time at which an older fork was made."""
+    """Return whether a record may be a copy, whose time is when the fork was made."""
     head = opened.head
     if head is None or head.forked_from is None or head.base is not None:
         return False
@@ -50,8 +50,8 @@ def _is_copied(opened: SessionFile, at: int) -> bool:
 class StoredCheckpoint:
     """A checkpoint, its bytes, and the result of storing it.
 
-    `stored` is its path, None if it was not to be stored; `changed` says whether it was written;
-    `storage_problem` is the system's reason when it could not be.
+    `stored` is its path, None if it should not be stored; `changed` says whether it was written;
+    `storage_problem` is the system's reason if storing failed.
     """
 
     session_id: str
@@ -64,7 +64,7 @@ class StoredCheckpoint:
 
 @frozen
 class View:
-    """The view of a session, the caps it was made with, and the checkpoint it shows."""
+    """The view of a session, the caps it was made with, and its checkpoint."""
 
     text: str
     caps: Caps
@@ -85,7 +85,7 @@ class Checkpoints:
         self.follows = False
         """Whether this process follows sessions live and records observations of their files."""
         self.waiting: set[str] = set()
-        """Sessions with an observed file that changed less than a second before the last look."""
+        """Sessions with an observed file that changed less than a second before the last check."""
 
     def take_waiting(self) -> set[str]:
         """Return, once, the sessions with a file that changed less than a second ago."""
@@ -93,7 +93,7 @@ class Checkpoints:
         return waiting
 
     def current(self, opened: SessionFile) -> Checkpoint:
-        """Return the checkpoint of a session as it was read, with the hashes of now."""
+        """Return the checkpoint of a session as it was read, with the current hashes."""
         return self.project(opened, opened.now(), self.updates_of(opened))
 
     def keep(self, row: Row, opened: SessionFile) -> StoredCheckpoint:
@@ -119,7 +119,7 @@ class Checkpoints:
         return StoredCheckpoint(row.session_id, checkpoint, data, path, changed)
 
     def is_outdated(self, row: Row) -> bool:
-        """Return whether a file has another hash now than in the stored checkpoint, if any."""
+        """Return whether a file's current hash differs from the stored checkpoint, if any."""
         path = self._records.checkpoint_path(row.session_id, row.path)
         look = None if path is None else look_at(path)
         known = self._stored.get(row.session_id)
@@ -156,7 +156,7 @@ class Checkpoints:
         return (*inherited(opened, locate, self.updates), *self.updates(opened.session_id))
 
     def seen_of(self, opened: SessionFile) -> SeenHashes:
-        """Return the content of files right after a session, or one of its bases, observed them.
+        """Return the hashes of files right after the session, or one of its bases, observed them.
 
         They are recorded in `observed.jsonl` (rules, "Seen hashes").
         """
@@ -171,7 +171,7 @@ class Checkpoints:
         return ChainMap(*reversed(found), dict(self._lines(opened.session_id)))
 
     def _look(self, opened: SessionFile) -> bool:
-        """Record the files that are unchanged since they were observed last.
+        """Record the files that are unchanged since they were last observed.
 
         Return whether one has to be checked again in a second.
         """
@@ -200,7 +200,7 @@ class Checkpoints:
         return known[1]
 
     def project(self, opened: SessionFile, replay: Replay, updates: Iterable[Update]) -> Checkpoint:
-        """Return a checkpoint of a session, which a replay read up to a record, as files are now.
+        """Return the checkpoint at the end of a replay, with the current hashes of files.
 
         Nothing is stored.
         """
@@ -210,7 +210,7 @@ class Checkpoints:
 
 @frozen
 class Strayed:
-    """Files that Codex edited though neither the plan nor recent work mentions them.
+    """Files that Codex edited although neither the plan nor recent work mentions them.
 
     Sent only if the setting `driftGuard` asks for it, once for the new records of a session.  `seq`
     is the session's `seq` after them.
@@ -222,7 +222,7 @@ class Strayed:
 
 
 class DriftDetector:
-    """The previous checkpoints, and the files that strayed from them."""
+    """The previous checkpoints, and the files that were edited outside them."""
 
     def __init__(self) -> None:
         self._before: dict[str, Checkpoint] = {}
@@ -246,7 +246,7 @@ class DriftDetector:
         return strayed
 
     def forget_all_but(self, sessions: Container[str]) -> None:
-        """Forget the sessions that are not followed any more."""
+        """Forget the sessions that are no longer followed."""
         for session in [each for each in self._before if each not in sessions]:
             del self._before[session]
 

@@ -28,13 +28,13 @@ QUOTING = ("digest", "whole digest", "losses")
 """The names of the kinds that quote a session."""
 
 DIGEST_RULES = 24
-"""The version of the rules by which digests are made."""
+"""The version of the rules for making digests."""
 
 _LARGEST = 1 << 23
-"""Bytes of JSON that an entry may have."""
+"""Maximum size of an entry in bytes of JSON."""
 
 _LARGE = 1 << 20
-"""A smaller file is read again as quickly."""
+"""A smaller file is read again just as quickly."""
 
 
 @frozen
@@ -64,19 +64,20 @@ class _Entry:
 
 
 class DerivedCache:
-    """The cached results of one store, and the one result that is kept only in memory."""
+    """The cached results of one store, and one result that is only in memory."""
 
     def __init__(self, store: ThreadStore, states: FoldStates) -> None:
         self._store, self._states = store, states
         self.latest: object = None
-        """The last result that is too large to store: the session read for a preview."""
+        """The last result that is too large to store: the session as read for a preview."""
 
     def get(
         self, opened: SessionFile, kind: CachedKind[T], inputs: Callable[[T], object]
     ) -> T | None:
-        """Return a cached result, None if there is none of this version, file and inputs.
+        """Return a cached result, None if there is none for this version, file and inputs.
 
-        `inputs` returns as JSON values the other inputs of a result, which may depend on it.
+        `inputs` returns the other inputs of a result as JSON values, which may depend on the
+        result.
         """
         found = self._states.state(opened.path, kind.name)
         entry = read_or_none(stored, found, _Entry)
@@ -93,9 +94,9 @@ class DerivedCache:
         inputs: object = None,
         mark: Mark | None = None,
     ) -> None:
-        """Cache a result of the records up to a mark, by default all that were read.
+        """Cache a result of the records up to a mark, by default of all records.
 
-        Nothing is cached for a session file that is gone.
+        Nothing is cached if the session file is gone.
         """
         entry = _Entry(
             kind.version, mark or opened.mark, _hash(inputs), _packed(stored.unstructure(value))
@@ -154,7 +155,7 @@ class DerivedCache:
         self._states.put_state(path, fold, state)
 
     def forget(self, path: str) -> None:
-        """Drop all that is cached of a session file."""
+        """Drop everything cached for a session file."""
         self._states.drop_states(path)
 
     def latest_of(self, record: type[T]) -> T | None:
@@ -167,7 +168,7 @@ def _packed(value: object) -> str:
 
 
 def _unpacked(text: str) -> object:
-    """Return the value of an entry; None for one that is damaged or too large."""
+    """Return the value of an entry; None if it is damaged or too large."""
     try:
         unpacking = zlib.decompressobj()
         data = unpacking.decompress(base64.b64decode(text), _LARGEST)

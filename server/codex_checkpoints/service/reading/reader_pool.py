@@ -17,11 +17,11 @@ from codex_checkpoints.storage.contract import (
 
 _MOST_READERS = 32
 FEW_READERS = 4
-"""Number of sessions that are kept for each other fold."""
+"""Number of sessions to keep for each other fold."""
 _SAVED_FROM = 1 << 20
-"""The state of a file in use is saved from this size on, and again after as many new bytes."""
+"""The state of a file in use is saved from this size on, and again after this many new bytes."""
 _SAVED_AT_ONCE = 1 << 24
-"""From this size on the first indexing saves it already: reading it again takes long."""
+"""From this size on the first indexing already saves it, since reading it again is slow."""
 
 
 class ReaderPool:

@@ -1,4 +1,4 @@
-"""Tracks the place of each rollout, and the rollout on which it builds."""
+"""Tracks the path of each rollout, and its base rollout."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 class RolloutBases:
-    """The chains of rollouts in one store, as of the last look."""
+    """The chains of rollouts in one store, as of the last check."""
 
     def __init__(self, store: ThreadStore) -> None:
         self._store = store
@@ -61,16 +61,16 @@ class RolloutBases:
                 del self._places[row.rollout_id]
                 lost.add(row.rollout_id)
         for row in self._store.rows().values() if lost else ():
-            if row.rollout_id in lost:  # an archived twin, or one that is active again
+            if row.rollout_id in lost:  # an archived copy, or one that was unarchived
                 self._places.setdefault(row.rollout_id, row.path)
 
     def copied(self, reader: RolloutReader, fork: str, base: str) -> int:
-        """Return the number of lines of a base in its fork, by their paths."""
+        """Return the number of lines of a base that its fork copied, by their paths."""
         known = self._copied.get((fork, base))
         if known is None:
             found = copied_lines(reader, fork, base)
             known = found.lines
-            if not found.is_all:  # else more may still be written
+            if not found.is_all:  # otherwise more lines may still be written
                 self._copied[fork, base] = known
         return known
 
@@ -79,14 +79,14 @@ class RolloutBases:
         return self._places.get(rollout_id.lower())
 
     def locator(self, path: str) -> Callable[[str], str | None]:
-        """Return how to find the bases of a file: in the home, then beside the file itself."""
+        """Return a function that finds the bases of a file: in the home, then beside the file."""
         if path in self._store.rows():
             return self.locate
         beside = self._store.beside(path)
         return lambda rollout_id: self.locate(rollout_id) or beside.get(rollout_id.lower())
 
     def below(self, row: Row) -> Iterator[Row]:
-        """Yield the rollouts that this one builds on, the nearest first."""
+        """Yield the rollouts that this one builds on, nearest first."""
         seen = {row.path}
         step: Row | None = row
         while step is not None and step.base_rollout is not None:
@@ -114,7 +114,7 @@ class RolloutBases:
         return [
             row
             for row in (self._store.rows().values() if rollouts else ())
-            if row.base_rollout is not None  # most build on none
+            if row.base_rollout is not None  # most do not build on another
             and any(each.base_rollout in rollouts for each in (row, *self.below(row)))
         ]
 
@@ -130,10 +130,10 @@ class RolloutBases:
 
 @frozen
 class Base:
-    """A session that another one builds on, as far as it does.
+    """A session that another one builds on, and the part that it uses.
 
-    Its records below `below` belong to the other one, there `moved` further on, and its notes if
-    they were accepted before `until`.
+    The other session has its records below `below`, shifted by `moved`, and its notes that were
+    accepted before `until`.
     """
 
     thread: str
@@ -147,10 +147,10 @@ def inherited(
 ) -> tuple[Update, ...]:
     """Return the updates that a session inherits, the oldest session's first.
 
-    A base that cannot be read, and a cut without an ordinal, end it, since the records below cannot
-    be ordered.
+    The chain ends at an unreadable base, and at a cut without an ordinal, since the records below
+    cannot be ordered.
     """
-    # The seed of a session of ours shifts the `seq` of all files that build on it alike.
+    # The seed of a session of ours shifts the `seq` of all files built on it equally.
     shift = opened.now().scale.shift
     found: tuple[Update, ...] = ()
     copies = copies_of(opened, locate, lambda thread: bool(updates(thread)))
@@ -163,16 +163,16 @@ def inherited(
 
 
 def _moved(update: Update, by: int) -> Update:
-    """Return an update as it counts in a file with this many more lines in front."""
+    """Return an update shifted for a file with this many more lines in front."""
     named = re.fullmatch(r"turn-([0-9]{1,15})", update.turn_id or "") if by else None
     turn_id = update.turn_id if named is None else f"turn-{int(named[1]) + by}"
     return evolve(update, seq=update.seq + by, turn_id=turn_id)
 
 
 def bases_of(opened: SessionFile, locate: Locate, *, ours: bool = True) -> Iterator[Base]:
-    """Yield the sessions that one builds on by reference, the nearest first.
+    """Yield the sessions that one builds on by reference, nearest first.
 
-    Without `ours` a session that we made ends them.
+    Without `ours` the chain ends before a session that we made.
     """
     head = opened.head
     if not _inherits(head, ours=ours) or not opened.now().scale.ordinals:
@@ -194,9 +194,9 @@ def bases_of(opened: SessionFile, locate: Locate, *, ours: bool = True) -> Itera
 
 
 def copies_of(opened: SessionFile, locate: Locate, matters: Callable[[str], bool]) -> list[Base]:
-    """Return the sessions whose lines an older fork copied, the nearest first.
+    """Return the sessions whose lines an older fork copied, nearest first.
 
-    The result is empty when no session of them `matters`, since comparing the lines takes time.
+    The result is empty if none of these sessions `matters`, since comparing lines is slow.
     """
     head, path = opened.head, opened.path
     forks: list[tuple[str, str, str, str | None]] = []
@@ -229,7 +229,7 @@ def _copied_lines(opened: SessionFile, fork: str, base: str) -> int:
     if known is not None and (known.base_size is None or not _has_more(reader, base, known)):
         return known.lines
     found = copied_lines(reader, fork, base)
-    if not found.is_all:  # else more may still be written
+    if not found.is_all:  # otherwise more lines may still be written
         opened.copied[base] = found
     return found.lines
 
@@ -243,7 +243,7 @@ def copied_lines(reader: RolloutReader, fork: str, base: str, *, ours: bool = Fa
     """Return how many lines of a base its fork contains.
 
     They follow the fork's own head.  Codex gives them new times, and ids if they had none; a branch
-    of `ours` lacks the head of the base, and has window ids of its own.
+    of `ours` lacks the head of the base, and has its own window ids.
     """
     own = islice(lines_of(reader, fork), 1, None)
     size = count = 0

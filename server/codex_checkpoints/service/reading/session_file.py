@@ -34,14 +34,14 @@ Locate = Callable[[str], str | None]
 """From a rollout id to its path."""
 
 ByteSink = Callable[[bytes], object]
-"""Take the bytes of a session's own file as they are read, each once and in order."""
+"""A callback that gets the bytes of a session's own file as they are read, once and in order."""
 
 
 @frozen
 class FoldSpec:
-    """A fold over a session file, and how its state is saved between lines and loaded again.
+    """A fold over a session file, and the functions to save and load its state between lines.
 
-    `fold` names it in the store.  `save` returns JSON values, None while they must not be kept;
+    `fold` names it in the store.  `save` returns JSON values, None while they must not be stored;
     `load` returns None for a value that is damaged or of another version.
     """
 
@@ -68,7 +68,7 @@ class FileProblem:
 
 @frozen
 class CopiedLines:
-    """The number of lines of a base in its fork, and whether that is all of the fork.
+    """The number of lines of a base that its fork copied, and whether the fork has no others.
 
     `base_size` is the size of a base that ended there: its later lines may be in the fork.
     """
@@ -80,7 +80,7 @@ class CopiedLines:
 
 @define
 class SessionFile:
-    """One session as far as it was read."""
+    """A session as read so far."""
 
     reader: RolloutReader
     path: str
@@ -91,11 +91,11 @@ class SessionFile:
     seeds: Seeds = no_seed
     by: FoldSpec = CHECKPOINT
     begun: bool = False
-    """Whether the first line has ended, which names the base; before that nothing is kept."""
+    """Whether the first line, which names the base, is complete; nothing is kept before that."""
     copied: dict[str, CopiedLines] = Factory(dict[str, CopiedLines])
-    """The lines that an older fork has copied of the file at a path."""
+    """The lines that an older fork copied from the file at a path."""
     places: dict[int, int] = Factory(dict[int, int])
-    """The offsets of line ends in the file, by their positions, as far as they were needed."""
+    """Offsets of line ends in the file, by position, as far as they were needed."""
 
     @property
     def head(self) -> SessionMeta | None:
@@ -129,7 +129,7 @@ class SessionFile:
         return data[data.find(b"\n") + 1 :] if len(data) == size else None
 
     def read_on(self, locate: Locate) -> SessionFile:
-        """Return the session as it is now: this one moved on, or a new one when it was replaced."""
+        """Return the current session: this one after reading on, or a new one if replaced."""
         if self.moves_on():
             return self
         return open_session(self.reader, self.path, locate, seeds=self.seeds)
@@ -137,7 +137,7 @@ class SessionFile:
     def moves_on(self) -> bool:
         """Read the new bytes; return whether the file is still the same and its first line is read.
 
-        Otherwise it is read from its beginning, by a new session.
+        Otherwise a new session reads it from its beginning.
         """
         if not self.begun:
             return False
@@ -147,7 +147,7 @@ class SessionFile:
         return reading is not None
 
     def save(self) -> dict[str, object] | None:
-        """Return the place and the state as JSON values, None while they must not be kept."""
+        """Return the position and the state as JSON values, None while they must not be stored."""
         replay = self.by.save(self.replay) if self.begun else None
         if replay is None:
             return None
@@ -177,12 +177,12 @@ class SessionFile:
         return cls(reader, path, replay, saved.mark, saved.problems, seeds=seeds, by=by, begun=True)
 
     def stand(self, reading: Reading) -> None:
-        """Move to the new place, where whole lines end."""
+        """Move to a new position at the end of a line."""
         replay = self.replay
         mark, tail = reading.mark, reading.rest
         if replay.pending:
-            # A long line may have been skipped: its present part is examined whole, and read again
-            # from its beginning when more has come.
+            # A long line may have been skipped: its current part is examined as a whole, and read
+            # again from its beginning when it has grown.
             begun = mark.offset - replay.pending
             tail = bytes_between(self.reader, self.path, begun, None, LONGEST_TAIL + 1)
             tail = b"" if len(tail) > LONGEST_TAIL else tail
@@ -209,10 +209,10 @@ def open_session(  # noqa: PLR0913 - each is an option of its own
     by: FoldSpec = CHECKPOINT,
     also: ByteSink | None = None,
 ) -> SessionFile:
-    """Read a session from its beginning, with a replay that has read nothing yet.
+    """Read a session from its beginning, with a new replay.
 
     `seeds` returns the seeds of our sessions; `also` is a callback for the bytes of the file as
-    they are consumed.  Raises `UnreadableSource` when the file itself cannot be read.
+    they are read.  Raises `UnreadableSource` if the file itself cannot be read.
     """
     replay = replay or by.new()
     session = SessionFile(reader, path, replay, NOWHERE, (), seeds=seeds, by=by)
@@ -239,7 +239,7 @@ NOWHERE = Mark(0, 0, "", "")
 def _begin_reading(session: SessionFile, data: bytes, locate: Locate) -> bool:
     """Read the bases of a session, before the first bytes of its own file.
 
-    Return False while the first line is not whole: the bases are not known yet.
+    Return False while the first line is incomplete: the bases are not known yet.
     """
     reader, replay, path = session.reader, session.replay, session.path
     line = _first_line_of(data) or reader.first_line(path)
@@ -260,7 +260,7 @@ def _begin_reading(session: SessionFile, data: bytes, locate: Locate) -> bool:
 
 
 def _begin_with_seed(replay: Replay, first_line: bytes, seeds: Seeds) -> None:
-    """Begin with the seed of a session of ours; sessions built on it do so, too."""
+    """Start with the seed of a session of ours; sessions built on it do the same."""
     root = head_of(first_line) if _OURS.encode() in first_line else None
     if root is not None and root.originator == _OURS and root.session_id:
         seed = seeds(root.session_id)
@@ -269,7 +269,7 @@ def _begin_with_seed(replay: Replay, first_line: bytes, seeds: Seeds) -> None:
 
 
 def _first_line_of(data: bytes) -> bytes | None:
-    """Return the first line in `data` that is not blank, None when none has ended there."""
+    """Return the first non-blank line in `data`, None if no such line is complete."""
     start = 0
     while end := data.find(b"\n", start) + 1:
         line = data[start:end]
@@ -282,7 +282,7 @@ def _first_line_of(data: bytes) -> bytes | None:
 def bases_below(
     reader: RolloutReader, path: str, locate: Locate
 ) -> tuple[list[tuple[str, HistoryBase]], list[FileProblem]]:
-    """Return the rollouts that one builds on, the nearest first, and their problems (ROL-5)."""
+    """Return the base rollouts, nearest first, and their problems (ROL-5)."""
     head = head_of(reader.first_line(path))
     if head is None or head.base is None:
         return [], []
@@ -352,9 +352,9 @@ def _nothing(_portion: bytes) -> None:
 def lines_of(
     reader: RolloutReader, path: str, end: int | None = None, also: ByteSink = _nothing
 ) -> Iterator[bytes]:
-    """Yield the lines of one file that are not blank, up to the byte `end`.
+    """Yield the non-blank lines of one file, up to the byte `end`.
 
-    The last may lack its LF if it is whole.  `also` is given the bytes as they are read.
+    The last one may lack its line feed if it is complete.  `also` gets the bytes as they are read.
     """
     offset, rest = 0, b""
     while portion := bytes_between(reader, path, offset, end, _PORTION):
@@ -421,7 +421,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 def find_turn(replay: Replay, turn: str | int, session_id: str) -> Turn:
-    """Find a turn by its id, or by its number among those that count; refuses `unknown_turn`."""
+    """Find a turn by its id or its number, without rolled back turns; refuses `unknown_turn`."""
     turns = replay.state.turns
     for each in turns.turns:
         if each.turn_id == turn:
@@ -460,5 +460,5 @@ def has_ended(turn: Turn, state: State) -> bool:
     """Return whether a turn has ended."""
     if turn.ended is not None or turn.in_task:
         return turn.ended is not None
-    # Without task events: when another follows, or when it was answered and no call is running.
+    # Without task events: if another turn follows, or if it was answered and no call is running.
     return turn is not state.turns.turns[-1] or state.ends_with_answer

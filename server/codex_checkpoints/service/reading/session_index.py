@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 
 
 _SMALL = 1 << 14
-"""A file of at most this many bytes is read whole, which takes not much longer than its ends."""
+"""A file up to this size in bytes is read completely, which is about as fast as its ends."""
 _FROM_A_BASE = 1 << 18
 _SLICE_BYTES = 1 << 25
 _SLICE_FILES = 250
@@ -89,7 +89,7 @@ class SessionIndex:
         return glance
 
     def rows(self) -> Mapping[str, Row]:
-        """Return the row of every rollout by path, as of the last look."""
+        """Return the row of every rollout by path, as of the last check."""
         return self.store.rows()
 
     def is_current(self, row: Row) -> bool:
@@ -119,7 +119,7 @@ class SessionIndex:
             return row_of(rollout, opened)
 
     def refresh(self) -> Iterator[IndexProgress]:
-        """Bring the index up to date with the folders, a slice at a time.
+        """Update the index from the folders, a slice at a time.
 
         Yields after each slice, at least once; an early stop keeps the yielded slices.
         """
@@ -175,13 +175,13 @@ class SessionIndex:
         return self.current().get(thread_id)
 
     def open(self, row: Row) -> SessionFile:
-        """Return the session as it is now; raise `unreadable_source` when it cannot be read."""
+        """Return the current session; raise `unreadable_source` if it cannot be read."""
         session = self.open_uncached(row)
         self._readers.keep(session)
         return session
 
     def open_uncached(self, row: Row) -> SessionFile:
-        """Return the session as `open` does, but do not cache its reader."""
+        """Like `open`, but do not cache the reader."""
         session = self._readers.take(row.path)
         with reading_file(row.path):
             if session is None or not session.moves_on():
@@ -190,12 +190,12 @@ class SessionIndex:
         return session
 
     def keep(self, row: Row, session: SessionFile) -> None:
-        """Keep a session that was read whole by `read`, for others."""
+        """Keep a session that `read` has read completely, for others."""
         self._readers.keep(session)
         self._complete(row, session)
 
     def follow(self, row: Row, by: FoldSpec) -> SessionFile:
-        """Return the session as it is now, read by another fold, incrementally; as `open`."""
+        """Return the current session as read by another fold, incrementally; as `open`."""
         session = self.known(row, by)
         if session is None:
             with reading_file(row.path):
@@ -204,7 +204,7 @@ class SessionIndex:
         return session
 
     def known(self, row: Row, by: FoldSpec) -> SessionFile | None:
-        """Return the session as `follow` does, None if it would be read from its beginning."""
+        """Like `follow`, but return None if it would be read from its beginning."""
         readers = self._others.get(by.fold)
         if readers is None:
             readers = self._others[by.fold] = ReaderPool(
@@ -218,13 +218,13 @@ class SessionIndex:
         return session
 
     def now(self, row: Row) -> Row:
-        """Return the row of the same rollout as of the last look, which may be more complete."""
+        """Return the row of the same rollout as of the last check, which may be more complete."""
         return self.rows().get(row.path, row)
 
     def take_completed(self) -> set[str]:
-        """Return, once, the sessions whose rows are more complete since they were read whole.
+        """Return, once, the sessions whose rows became more complete by reading them.
 
-        Any thread may ask.
+        Any thread may call it.
         """
         completed: set[str] = set()
         with contextlib.suppress(IndexError):
@@ -233,12 +233,12 @@ class SessionIndex:
         return completed
 
     def read_whole(self) -> Iterator[IndexProgress]:
-        """Read every session whole whose ends only were read, in slices as `refresh`."""
+        """Read the sessions of which only the ends were read, in slices as `refresh`."""
         rows = [row for row in self.rows().values() if row.is_glance]
         of_bytes = sum(row.rollout.size for row in rows)
         size = 0
         for done, row in enumerate(rows, 1):
-            with contextlib.suppress(Refusal):  # the next look reports it
+            with contextlib.suppress(Refusal):  # the next check reports it
                 self._readers.save_if_large(self.open_uncached(row))
             size += row.rollout.size
             yield IndexProgress(done, len(rows), size, of_bytes, frozenset({row.session_id}))
@@ -246,7 +246,7 @@ class SessionIndex:
     def read_with(
         self, replay: Replay, row: Row, until: int | None = None, last: int | None = None
     ) -> None:
-        """Read a session afresh with a replay and the folds beside it.
+        """Read a session from its beginning with a replay and further folds.
 
         It is read to its end, or up to the line at position `until` or the record `last`.
         """
@@ -260,9 +260,9 @@ class SessionIndex:
         replay: Replay | None = None,
         also: ByteSink | None = None,
     ) -> SessionFile:
-        """Read a session afresh, to its end or up to the line at position `until`.
+        """Read a session from its beginning, to its end or up to the line at position `until`.
 
-        `also` is given the bytes of its own file.
+        `also` gets the bytes of its own file.
         """
         replay = replay or Replay()
         replay.until = replay.until if until is None else until
@@ -289,12 +289,12 @@ class SessionIndex:
         come: set[str] = set()
         for path, file in found.items():
             old = known.get(path)
-            # An unreadable file may be readable now: rights do not show in a look.
+            # An unreadable file may be readable now: a check does not notice changed permissions.
             if old is None or old.rollout != file or old.error is not None:
                 new[path] = file
             if old is None or not old.has_head or _is_replaced(old.rollout, file):
                 come.add(file.rollout_id)
-        # Files that build on a new, lost or replaced file are read again; a move changes nothing.
+        # Files based on a new, lost or replaced file are read again; a move changes nothing.
         self._forget(gone)
         grown = {file.rollout_id for file in new.values()}
         for row in (*self.chains.built_on(lost ^ come), *self._waiting_for(grown)):
@@ -314,9 +314,9 @@ class SessionIndex:
         ]
 
     def _complete(self, row: Row, session: SessionFile) -> None:
-        """Store the whole row of a session whose ends only were read, or not even a head.
+        """Store the complete row of a session of which at most the ends were read.
 
-        A file's row shows its base, even before the next look at the base.
+        A file's row names its base even before the next check of that.
         """
         known = self.rows().get(row.path)
         if known is not None and (known.is_glance or (session.head and not known.has_head)):
@@ -375,7 +375,7 @@ class SessionIndex:
         return row
 
     def _glanced_at(self, file: Rollout) -> Row | None:
-        """Return a row from the ends of a rollout; None for one that is better read whole."""
+        """Return a row from the ends of a rollout; None if the file should be read completely."""
         is_small = file.size <= _SMALL and not file.compressed
         if is_small and b'"history_base"' not in self.reader.first_line(file.path):
             return None
@@ -386,7 +386,7 @@ class SessionIndex:
         return row_of_ends(file, found.head.session_id or file.thread_id, found)
 
     def _beginning_of(self, file: Rollout, head: SessionMeta) -> Cut:
-        """Return the beginning of the oldest file that one builds on, nothing if one is missing."""
+        """Return the beginning of the oldest base of a file, empty if one is missing."""
         chain, problems = bases_below(self.reader, file.path, self.chains.locate)
         if not chain or problems:
             return b"", None
@@ -420,7 +420,7 @@ def _changed(old: Row | None, row: Row) -> set[str]:
     if old is None:
         return {row.session_id}
     if row.error is not None and row.error == old.error:
-        return set()  # as unreadable as before
+        return set()  # still unreadable
     return {old.session_id, row.session_id}
 
 

@@ -1,4 +1,4 @@
-"""Makes the row of a session for the index, from a whole reading or from both ends of its file."""
+"""Makes the index row of a session, from all of its file or from both ends."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from codex_checkpoints.storage.contract import (
 
 
 def row_of(rollout: Rollout, session: SessionFile) -> Row:
-    """Return the row of a session that was read whole."""
+    """Return the row of a session that was read completely."""
     replay = session.now()
     state = replay.state
     task = replay.task()
@@ -60,7 +60,7 @@ def row_of(rollout: Rollout, session: SessionFile) -> Row:
 
 
 def _newest_folder(replay: Replay) -> str | None:
-    """Return the folder to which the session's own file was set last, else the head's."""
+    """Return the folder that the session's own file set last, else the head's."""
     newest = replay.state.newest_folder
     if newest is not None and newest[0] == replay.scale.file:
         return newest[1]
@@ -68,7 +68,7 @@ def _newest_folder(replay: Replay) -> str | None:
 
 
 def row_of_ends(rollout: Rollout, session_id: str, found: TailSummary) -> Row:
-    """Return the row of a session whose ends were read."""
+    """Return the row of a session of which only the ends were read."""
     tokens = found.tokens
     return Row(
         rollout=rollout,
@@ -89,7 +89,7 @@ def row_of_ends(rollout: Rollout, session_id: str, found: TailSummary) -> Row:
 
 
 def _of_head(head: SessionMeta | None) -> dict[str, Any]:
-    """Return the fields of a row that the head gives."""
+    """Return the fields of a row that come from the head."""
     if head is None:
         return {}
     return {
@@ -107,7 +107,7 @@ def _of_head(head: SessionMeta | None) -> dict[str, Any]:
 
 
 def _once(text: str | None) -> str | None:
-    """Return a text that many rows have, which is kept once."""
+    """Return a text that many rows share as one object."""
     return None if text is None else sys.intern(text)
 
 
@@ -117,7 +117,7 @@ def _short(text: str) -> str:
 
 
 _COMMIT = re.compile("[0-9a-f]{7,64}")
-"""The hash of a commit, different in each session, contains no secret."""
+"""The hash of a commit, which differs between sessions and contains no secret."""
 
 
 def _source(tokens: Tokens | None) -> str:
@@ -130,7 +130,7 @@ def problems_of(row: Row) -> tuple[str, ...]:
 
 
 def skipped_of(row: Row) -> dict[str, int]:
-    """Return how much of a session file was skipped, by reason."""
+    """Return the number of ignored lines in a session file, by reason."""
     return orjson.loads(row.skipped) if row.skipped else {}
 
 
@@ -151,7 +151,7 @@ def _skipped(session: SessionFile) -> dict[str, int]:
 
 
 def unreadable_row(rollout: Rollout, reason: str) -> Row:
-    """Return the row of a rollout that cannot be read: only its place is known."""
+    """Return the row of a rollout that cannot be read: only its path is known."""
     return Row(rollout, rollout.thread_id, error=reason)
 
 
@@ -176,5 +176,5 @@ def _updated(stamp: str | None, rollout: Rollout) -> str:
 
 
 def title_of(row: Row, name: str | None) -> str | None:
-    """Return the title of a session that has this name."""
+    """Return the title of a session with this name."""
     return (name and value(name, MAX_VALUE_CHARS)) or row.first_text

@@ -58,7 +58,7 @@ def delete(
             sessions.threads.delete(row.session_id)
         except Refusal as refusal:
             # A process that deletes it meanwhile writes its own event, perhaps after this check.
-            # Only a failing disk may leave the file removed by us.
+            # Only a failing disk can leave the file removed by us.
             if refusal.code != "storage_error":
                 work.published = False
             raise
@@ -67,13 +67,13 @@ def delete(
 
 
 def own_turns(sessions: Sessions, row: Row) -> int:
-    """Return how many turns, rolled back or not, began after our lines.
+    """Return the number of turns, including rolled back ones, that began after our lines.
 
     A subagent that works for the session counts as one more.  Refuses `unreadable_source`,
     `storage_error`.
     """
     made = RestoreRecords(sessions.records).made(row.session_id)
-    # After a compaction, an import or a hard restore no turn is ours, and nothing is to be skipped.
+    # After a compaction, an import or a hard restore we made no turns, so there is nothing to skip.
     start = 0 if made is None else made.branch_bytes or 0
     replay, reader = Replay(), sessions.catalogue.reader
     with reading_file(row):
@@ -91,7 +91,7 @@ def _work(sessions: Sessions, event: Json) -> SingleStep:
     session_id = str(event.get("sessionId"))
 
     def is_deleted() -> bool:
-        """Return whether it is gone and no event reports it: else another process deleted it."""
+        """Return whether it is gone without an event: otherwise another process deleted it."""
         told = map(object_of, sessions.records.audit.events())
         return sessions.catalogue.look_for(session_id) is None and not any(
             (each.get("type"), each.get("sessionId")) == (DELETED, session_id) for each in told
@@ -101,6 +101,6 @@ def _work(sessions: Sessions, event: Json) -> SingleStep:
 
 
 def reopened(sessions: Sessions, written: Json) -> SingleStep | None:
-    """Return the deletion that a process wrote down; None if its line cannot be read."""
+    """Return the deletion that a process recorded; None if its line cannot be read."""
     event = object_of(written.get("delete"))
     return None if text_of(event.get("sessionId")) is None else _work(sessions, event)

@@ -27,13 +27,13 @@ from codex_checkpoints.storage.workspace import native
 logger = logging.getLogger(__name__)
 
 DEBOUNCE_SECONDS = 0.03
-"""How long marks are collected after the first one; later marks do not prolong it."""
+"""How long marks are collected after the first one; later marks do not extend it."""
 
 RECONCILE_SECONDS = 10.0
-"""How often everything is polled without an event, since events can be lost."""
+"""How often everything is polled without an event, since events may be lost."""
 
 _QUIET_SECONDS = 1.1
-"""After this long a file that was being written is checked again."""
+"""Delay before a file that was being written is checked again."""
 
 _ATTENDED = 4
 _IN_TURN = 60
@@ -43,7 +43,7 @@ _AT_LEAST = 32
 """Minimum number of sessions in such a part."""
 
 _TURNS, _FEW = 5, 3
-"""The same for followed sessions, without those that Codex has loaded or a person looks at."""
+"""The same for followed sessions, except those loaded in Codex or viewed by the user."""
 
 
 T = TypeVar("T")
@@ -97,7 +97,7 @@ class SessionWatcher:
 
     @property
     def patience(self) -> float:
-        """Return the timeout in seconds for the next mark."""
+        """Return the timeout in seconds until the next mark."""
         waiting = self.sessions.projections.waiting
         return _QUIET_SECONDS if waiting else RECONCILE_SECONDS
 
@@ -115,11 +115,11 @@ class SessionWatcher:
         self.marked.set()
 
     def trees(self) -> tuple[str, ...]:
-        """Return the folders to watch with everything below."""
+        """Return the folders to watch recursively."""
         return (*self._store.watched, self.sessions.records.sessions_dir)
 
     def attend(self, session_id: str) -> None:
-        """Follow the files of a session that a person looks at, however old it is."""
+        """Follow the files of a session that the user views, regardless of its age."""
         if session_id in self._attended[-1:]:
             return
         attended = [each for each in self._attended if each != session_id]
@@ -142,7 +142,7 @@ class SessionWatcher:
         return next(filter(None, self.beginning()))
 
     def beginning(self) -> Iterator[Changed | None]:
-        """Do the same in steps, one session each; others may use the sessions in between.
+        """Do the same in steps, one session each; other code may use the sessions in between.
 
         Yields None for each step, and finally the changes.
         """
@@ -178,7 +178,7 @@ class SessionWatcher:
         return _changes(rollout=rollouts, memory=memory, workspace=workspace, markers=markers)
 
     def reconcile(self) -> list[Changed]:
-        """Check the followed sessions, and part of the rest in turn, marked or not; return changes.
+        """Check the followed sessions, and in turn part of the rest, marked or not; return changes.
 
         Everything is checked if a folder of session files changed.
         """
@@ -190,7 +190,7 @@ class SessionWatcher:
         else:
             looked_at = {row.path: row for row in self._in_turn([*catalogue.rows().values()])}
             looked_at |= {row.path: row for row in self._followed()}
-            # An unreadable file may be readable now, which its look does not show.
+            # An unreadable file may be readable now, which a check does not notice.
             changed = catalogue.look(
                 path
                 for path, row in looked_at.items()
@@ -204,7 +204,7 @@ class SessionWatcher:
         return _changes(rollout=changed, workspace=others)
 
     def take_strayed(self) -> tuple[Strayed, ...]:
-        """Return, once, the edits off the plan since the last call."""
+        """Return, once, the edits outside the plan since the last call."""
         return () if self._guard is None else self._guard.take()
 
     def _lives_changed(self) -> set[str]:
@@ -315,7 +315,7 @@ class SessionWatcher:
         return changed
 
     def _is_news(self, session_id: str, projection: StoredCheckpoint, *, remember: bool) -> bool:
-        """Return whether the bytes changed since our last check, whatever process stored them."""
+        """Return whether the bytes changed since our last check, regardless of who stored them."""
         digest = sha256(projection.data).hexdigest()
         before = self._digests.get(session_id)
         if remember:
@@ -323,7 +323,7 @@ class SessionWatcher:
         return projection.changed if before is None else before != digest
 
     def _followed(self) -> list[Row]:
-        """Return the newest active sessions, those loaded in Codex, and those attended last."""
+        """Return the newest active sessions, those loaded in Codex, and those viewed last."""
         current = self.sessions.catalogue.current()
         if self._newest[0] is not current:
             active = (row for row in current.values() if not row.archived)

@@ -1,6 +1,6 @@
 """Finds sessions, lists them, and returns the checkpoint and view of one.
 
-`Sessions` is the one object behind every door.  One thread owns it.
+`Sessions` is the object shared by all doors.  One thread owns it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 LATEST = "latest"
-"""Names the newest session in which a person types, unless a session was given this name."""
+"""Names the newest session that a person uses, unless a session has this name."""
 
 
 def find_session(catalogue: SessionIndex, session: str) -> Row:
@@ -67,15 +67,15 @@ def find_session(catalogue: SessionIndex, session: str) -> Row:
 
 
 def _newest(rows: Iterable[Row]) -> Row | None:
-    """Return the row that changed last, among those in which a person types."""
+    """Return the row that changed last, among sessions that a person uses."""
     of_people = (row for row in rows if not row.background and row.parent_session is None)
     return max(of_people, key=lambda row: (row.updated_at or "", row.session_id), default=None)
 
 
 def _by_name(catalogue: SessionIndex, session: str) -> Row | None:
-    """Return the one session that was given this name, else the one with this title, if any.
+    """Return the only session with this name, else the only one with this title, if any.
 
-    Case does not count.  Refuses `ambiguous_session` if several have it.
+    Case is ignored.  Refuses `ambiguous_session` if there are several.
     """
     wanted, name_of = " ".join(session.split()).casefold(), catalogue.store.name_of
     given, titled = list[Row](), list[Row]()
@@ -94,7 +94,7 @@ def _by_name(catalogue: SessionIndex, session: str) -> Row | None:
 def session_of(catalogue: SessionIndex, thread: object) -> str:
     """Return the session of the calling thread; only the files of that thread are read.
 
-    `thread` comes from the caller's host and must be a whole id.  Raises `missing_context` or
+    `thread` comes from the caller's host and must be a complete id.  Raises `missing_context` or
     `unknown_session`.
     """
     if not isinstance(thread, str) or not thread:
