@@ -295,7 +295,7 @@ def opened_with(path: Path, *folds: Callable[[Replay], object]) -> Replay:
 
 
 def quotes(replay: Replay) -> DigestSource:
-    return next(fold.gathered() for fold in replay.folds if isinstance(fold, DigestExtract))
+    return next(fold.gathered() for fold in replay.followers if isinstance(fold, DigestExtract))
 
 
 def outline(reader: Reader) -> FirstPass:

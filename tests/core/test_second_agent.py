@@ -11,16 +11,24 @@ from typing import Any
 from attrs import Factory, define
 
 from codex_checkpoints.core.changes.edits import Edits
+from codex_checkpoints.core.checkpoint.records import Caps
 from codex_checkpoints.core.checkpoint.stream import Stream
+from codex_checkpoints.core.checkpoint.view import view_v1
+from codex_checkpoints.core.digest.allocation import DigestTerms
+from codex_checkpoints.core.digest.extract import DigestExtract
+from codex_checkpoints.core.digest.render import digest_v1
 from codex_checkpoints.core.events import (
     Answered,
     Called,
     CallEnded,
+    CallText,
     CommandRun,
     Event,
     FilesChanged,
     FileViewed,
     NotUnderstood,
+    Outcome,
+    OutputText,
     PlanSet,
     Record,
     RolledBack,
@@ -82,13 +90,17 @@ class OakDeriver:
             case {"todo": steps}:
                 yield Called()
                 yield PlanSet(steps, name, None)
-            case {"use": str()}:
+            case {"use": str(tool), "input": str(text)}:
                 self.calls[name] = node
+                script = text if tool == "shell" else None
+                yield CallText(name, tool, text, script, (text,), None, FOLDER, None, False, None)
                 yield Called()
             case {"result": str(text)}:
-                yield Told()
                 call = self.calls.pop(parent)
                 ended = _ended(parent, call, text)
+                outcome = Outcome(text.startswith("failed"), printed=text)
+                yield OutputText(parent, str(call["use"]), outcome, None, False, None)
+                yield Told()
                 yield CallEnded(ended, (), None, FOLDER)
             case _:
                 yield NotUnderstood("unknown_type")
@@ -97,7 +109,7 @@ class OakDeriver:
 def _ended(name: str, call: Node, text: str) -> CommandRun | FilesChanged | FileViewed:
     match call:
         case {"use": "shell", "input": str(script)}:
-            code = 0 if text != "failed" else 1
+            code = 1 if text.startswith("failed") else 0
             return CommandRun(name, ("bash", "-c", script), None, None, None, code, text)
         case {"use": "read", "input": str(path)}:
             return FileViewed(name, path)
@@ -124,11 +136,11 @@ TREE = nodes(
     {"ask": "Fix the login."},
     {"todo": PLAN},
     {"use": "read", "input": "auth.py"},
-    {"result": "def login(): ..."},
+    {"result": "def login(): ...  # see RFC 6265"},
     {"use": "edit", "input": f"{FOLDER}/auth.py", "diff": "@@\n-return False\n+return True\n"},
     {"result": "done"},
     {"use": "shell", "input": "pytest -q"},
-    {"result": "failed"},
+    {"result": "failed: test_login, assert None is True"},
     {"say": "The login works."},
     {"ask": "Now the logout."},
     {"use": "write", "input": "logout.py", "text": "x\n"},
@@ -195,3 +207,43 @@ def test_losses_know_the_changed_file_and_the_failing_command():
 
     assert [*activity.changed] == ["auth.py", "logout.py"]
     assert [each.text for each in activity.failing()] == ["pytest -q"]
+
+
+def lines(text: str) -> list[str]:
+    """Return the lines of a page without headings and blanks."""
+    return [line for line in text.splitlines() if line.startswith("- ")]
+
+
+def test_view_has_the_task_the_plan_and_the_recent_files():
+    text = view_v1(fed(lambda _stream: None).checkpoint([], {}), Caps())
+
+    assert lines(text) == [
+        "- Write about the logout instead.",
+        "- [ ] Fix it (id=s2)",
+        "- [x] Find it (id=s1)",
+        "- file: logout.py",
+        "- cmd:  pytest -q",
+        "- file: auth.py",
+    ]
+
+
+def test_digest_quotes_requests_answers_changes_and_the_failing_check():
+    found: list[DigestExtract] = []
+    fed(lambda stream: found.append(DigestExtract(stream, "oak-1")))
+
+    text = digest_v1(found[0].gathered(), DigestTerms(2000)).text
+
+    assert lines(text) == [
+        "- last turn: answered",
+        "- plan: last changed 1 request ago",
+        "- changed files: 2",
+        "- t1 #1 Fix the login.",
+        "- t2 #13 Write about the logout instead.",
+        "- t2 #15 answered: Written.",
+        "- t1 #9 answered: The login works.",
+        "- #11 logout.py +1 -0 created",
+        "- t1 #5 auth.py +1 -1 turn 1",
+        r"- t1 #8 exit 1 before later edits: pytest -q\nfailed: test_login, assert None is True",
+        r"- #4 out: read:\ndef login(): ...  # see RFC 6265",
+        "- #5 /home/ana/shop/auth.py",
+    ]

@@ -15,11 +15,13 @@ from typing import Final
 from attrs import evolve, frozen
 
 from codex_checkpoints.core.agents.codex import tools
+from codex_checkpoints.core.agents.codex.call_texts import patch_in
 from codex_checkpoints.core.agents.codex.items import (
     answered_whole,
     outcome_in,
     outcome_of,
     printed_whole,
+    seconds_in,
 )
 from codex_checkpoints.core.events import (
     EDITS,
@@ -33,10 +35,8 @@ from codex_checkpoints.core.events import (
     ToolCall,
     ToolResult,
 )
-from codex_checkpoints.core.fields import list_of, object_of, texts_of
 from codex_checkpoints.core.paths import uri_of
 from codex_checkpoints.core.shell import javascript, posix
-from codex_checkpoints.core.shell.script import BEGIN
 
 _HEADER: Final = re.compile(r"\*\*\* (?:Add|Update|Delete) File:(.*)")
 
@@ -68,7 +68,7 @@ class Touched:
 
 @frozen
 class Run:
-    """A command that ended, in the folder that its call names; `seconds` if they are recorded.
+    """A command that ended, in the folder that its call names; `seconds` if they were looked up.
 
     Nothing is known about the outcome of one command among several of a code-mode script.
     """
@@ -172,6 +172,12 @@ class Effects:
         )
         return runs if call.is_script or self.outcome.failed is not None else ()
 
+    @property
+    def seconds(self) -> float | None:
+        """How long its command took, if that is recorded."""
+        call = self.ended.call
+        return call.seconds if isinstance(call, CommandRun) else seconds_in(self.ended.texts)
+
     @cached_property
     def printed_file(self) -> tuple[str | None, str | None]:
         """The text of the file that it only printed, and its hash if the text is complete."""
@@ -240,14 +246,3 @@ def _patches_of(item: ToolCall | CommandRun) -> str:
         return patch_in(item.arguments)
     calls, _ = javascript.literal_calls(str(item.arguments))
     return "\n".join(patch_in(each.argument) for each in calls)
-
-
-def patch_in(arguments: object) -> str:
-    """Return the argument of a call that holds a patch; empty without one."""
-    if isinstance(arguments, str):
-        return arguments
-    for each in object_of(arguments).values():
-        for text in texts_of(each) or [part for part in list_of(each) if isinstance(part, str)]:
-            if BEGIN in text:
-                return text
-    return ""

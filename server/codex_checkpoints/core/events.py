@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 from attrs import field, frozen
 
+from codex_checkpoints.core.fields import object_of
 from codex_checkpoints.core.patches import PatchedFile
 
 
@@ -211,6 +212,8 @@ class ThreadNamed:
 
 
 SHELLS = frozenset({"shell", "container.exec", "local_shell", "shell_command", "exec_command"})
+ASKS_PROCESS = "write_stdin"
+"""The tool that writes to a running process and reads its output."""
 MCP = "mcp__"
 """The prefix of the namespace or the name of an MCP tool."""
 
@@ -232,6 +235,12 @@ class ToolCall:
         return self.name in SHELLS and own
 
     @property
+    def process(self) -> str | None:
+        """Return the running process that it asks about, or None."""
+        found = object_of(self.arguments).get("session_id") if self.name == ASKS_PROCESS else None
+        return None if found is None else str(found)
+
+    @property
     def is_script(self) -> bool:
         """Return whether it runs a script in code mode."""
         return self.name == "exec" and self.namespace is None and isinstance(self.arguments, str)
@@ -241,7 +250,8 @@ class ToolCall:
 class CommandRun:
     """A command with its outcome; `parsed` lists Codex's findings in it, as (type, path).
 
-    `by_user`: the person ran it, with `!`, and not the agent.
+    `by_user`: the person ran it, with `!`, and not the agent.  `seconds` is its duration, if it is
+    recorded.
     """
 
     call_id: str
@@ -252,6 +262,7 @@ class CommandRun:
     exit_code: int | None
     printed: str | None = None
     by_user: bool = False
+    seconds: float | None = field(default=None, eq=False)
 
 
 @frozen
@@ -438,17 +449,93 @@ class CallEnded:
 
 @frozen
 class WindowOpened:
-    """The context was replaced; `own_text` is the text that we put there, if it was read.
+    """The context was replaced; `own_text` is the text that we put there, if it is short.
 
     `begins_file`: it is the second record of its file, the form of the sessions that we make.
     `requests` are the messages of people in the replacement, the newest first, if no others are
-    recorded so far.
+    recorded so far.  `text` is the readable text in place of the context, if it was read: ours
+    (`by_us`), or the agent's summary.
     """
 
     by: Opener
     own_text: str = ""
     begins_file: bool = False
     requests: tuple[UserMessage, ...] = ()
+    text: str = ""
+    by_us: bool = False
+
+
+@frozen
+class CallText:
+    """A call as the model wrote it; `text` are its arguments, or the text that the tool takes.
+
+    `script` is the command in it, in code mode its commands; `parts` are the commands and patches
+    of a code-mode script, else the text.  `folder` is the folder that it names, `turn_folder` the
+    turn's.  `process` is the running process that it asks about.  `aside`: other events have its
+    content, or it only looks at something.
+    """
+
+    call_id: str
+    name: str
+    text: str
+    script: str | None
+    parts: tuple[str, ...]
+    folder: str | None
+    turn_folder: str | None
+    process: str | None
+    aside: bool
+    turn_id: str | None
+
+
+@frozen
+class OutputText:
+    """The answer to a call, or to none: a text that the agent was given as an answer of `tool`.
+
+    `outcome` has the printed text; `process` is the process that goes on.  `aside` as in the call.
+    """
+
+    call_id: str
+    tool: str
+    outcome: Outcome
+    process: str | None
+    aside: bool
+    turn_id: str | None
+
+
+@frozen
+class AnswerRepeated:
+    """An answer that mostly another record has as well; `at_end`: the end of a task has it."""
+
+    text: str
+    turn_id: str | None
+    at_end: bool
+
+
+@frozen
+class AgentCalled:
+    """The turn called another agent, or asked it to go on."""
+
+    agent: str
+    turn_id: str | None
+
+
+@frozen
+class AgentsAnswered:
+    """Answers of other agents, each with its agent."""
+
+    answers: tuple[tuple[str, str], ...]
+
+
+@frozen
+class Chosen:
+    """The choices of a person in a dialog: each question with the choices, none that is secret."""
+
+    choices: tuple[tuple[str, tuple[str, ...]], ...]
+    turn_id: str | None
+
+
+TextEvent = CallText | OutputText | AnswerRepeated | AgentCalled | AgentsAnswered | Chosen
+"""Events that a deriver gives only to those who quote texts."""
 
 
 @frozen
@@ -484,6 +571,7 @@ Event = (
     | Limits
     | Trouble
     | ThreadNamed
+    | TextEvent
     | NotUnderstood
 )
 

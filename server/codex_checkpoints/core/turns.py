@@ -35,9 +35,6 @@ def asks(answer: str) -> bool:
     return answer.rstrip(_CLOSING)[-1:] in _QUESTIONS
 
 
-TASK_ENDS: Final = frozenset({"task_complete", "turn_complete"})
-"""The events that end a task, with or without success."""
-
 NO_REASON: Final = "no answer, and Codex recorded no reason"
 """The reason of a turn that ended without an answer and without an error."""
 

@@ -15,6 +15,7 @@ from attrs import define
 
 from codex_checkpoints.core import events
 from codex_checkpoints.core.agents.codex.derive import Derivation, Deriver
+from codex_checkpoints.core.agents.codex.quoted_texts import QuotedTexts
 from codex_checkpoints.core.agents.codex.reader import Reader, ReadPosition, is_whole
 from codex_checkpoints.core.agents.codex.recorded_texts import RecordedTexts
 from codex_checkpoints.core.checkpoint.records import Checkpoint
@@ -55,10 +56,17 @@ class Replay(Reader, Stream):
         self.deriver = Deriver(self.derivation, self.scale, self.state.turns, self.give)
         self.folds.append(self.deriver)
 
-    def follow(self, fold: events.Fold) -> None:
-        """Give the records to another fold as well, after the state has taken them."""
-        super().follow(fold)
+    def follow(self, fold: events.Fold, *, texts: bool = False) -> None:
+        """Give the records to another fold as well, after the state has taken them.
+
+        `texts`: with the `TextEvent`s.
+        """
+        super().follow(fold, texts=texts)
         self.deriver.whole = True
+        if texts and self.deriver.texts is None:
+            quoted = QuotedTexts(self.deriver)
+            self.deriver.texts = quoted.of
+            self.folds.append(quoted)
 
     def give_texts(
         self,
@@ -78,7 +86,7 @@ class Replay(Reader, Stream):
         """Drop the folds that share the pass."""
         self.folds[:] = [self.deriver]
         self.followers.clear()
-        self.deriver.whole = False
+        self.deriver.whole, self.deriver.texts = False, None
 
     @property
     def seq(self) -> int:

@@ -129,6 +129,15 @@ class Reducer:
                 state.unread_calls += event.count
             case events.NotUnderstood():
                 pass
+            case (
+                events.CallText()
+                | events.OutputText()
+                | events.AnswerRepeated()
+                | events.AgentCalled()
+                | events.AgentsAnswered()
+                | events.Chosen()
+            ):
+                pass  # a checkpoint quotes none of them
             case events.SessionMeta():
                 state.begin(event)
             case events.FolderFound():
@@ -240,8 +249,11 @@ class Stream:
         """Return the number of the newest record."""
         return self._seq
 
-    def follow(self, fold: events.Fold) -> None:
-        """Give the records to another fold as well, after the state has taken them."""
+    def follow(self, fold: events.Fold, *, texts: bool = False) -> None:  # noqa: ARG002
+        """Give the records to another fold as well, after the state has taken them.
+
+        `texts`: it needs the `TextEvent`s, which this stream gives if its deriver does.
+        """
         self.followers.append(fold)
 
     def give(self, record: Record) -> None:

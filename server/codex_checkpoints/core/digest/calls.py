@@ -1,4 +1,4 @@
-"""Reads calls and outputs: the scripts, patches and dialogs that digest and recall quote."""
+"""Reads the parts of calls that a digest quotes: scripts, patches, arguments and choices."""
 
 from __future__ import annotations
 
@@ -6,25 +6,13 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from attrs import evolve
-
-from codex_checkpoints.core.agents.codex.call_texts import OURS, json_in, script_of, written
+from codex_checkpoints.core.agents.codex.call_texts import json_in, script_of, written
 from codex_checkpoints.core.digest.ignored_files import PATCHED
-from codex_checkpoints.core.effects import patch_in
-from codex_checkpoints.core.events import CommandRun, Outcome, ToolCall, ToolResult
-from codex_checkpoints.core.fields import (
-    Json,
-    list_of,
-    object_of,
-    text_of,
-    texts_of,
-    words_of,
-)
-from codex_checkpoints.core.shell import javascript, posix
+from codex_checkpoints.core.events import Chosen, CommandRun, Outcome, ToolCall, ToolResult
+from codex_checkpoints.core.fields import text_of, words_of
+from codex_checkpoints.core.shell import posix
 from codex_checkpoints.core.shell.script import BEGIN, split, writes_into
 
-_GOALS = {"create_goal", "get_goal", "goal_objective", "update_goal"}  # it is a request
-SILENT = OURS | _GOALS | {"update_plan", "write_stdin", "wait"}
 _ANEW: Final = frozenset({">", ">|", "&>", ">&"})
 _REFUSED: Final = re.compile(
     "(?:error: |apply_patch verification failed|Failed to |Invalid |patch rejected|execution error"
@@ -36,11 +24,6 @@ _OPENS_TEXT: Final = re.compile(r"<<|@['\"]\s*$")
 """A line that begins a heredoc, or a text of several lines in PowerShell."""
 
 _HEADING: Final = re.compile(r"\*\*\* ((?:Add|Update|Delete) File|Move to): (.+)")
-
-
-_NOTIFICATION: Final = re.compile(
-    r"\s*<subagent_notification>(.*)</subagent_notification>\s*", re.DOTALL
-)
 
 
 def written_anew(item: ToolCall | ToolResult) -> frozenset[str]:
@@ -92,34 +75,11 @@ def files_of_patch(
     return "\n".join(around), [(tuple(names), "\n".join(rows)) for names, rows in files]
 
 
-def calls_in(call: ToolCall) -> list[str]:
-    """Return the commands and patches of a code-mode script, none if any is not literal.
-
-    For other calls return the arguments, since they may name a file that is never quoted.
-    """
-    # The import is slow, and many sessions have no such script.
-    calls, unread = javascript.literal_calls(str(call.arguments))
-    inner = (evolve(call, name=each.name, arguments=each.argument) for each in calls)
-    found = [
-        patch_in(each.arguments) or script_of(each) or written(each.arguments)
-        for each in inner
-        if each.arguments and each.name not in SILENT
-    ]
-    return [] if unread else found
-
-
-def chosen_in(asked: Json, told: Json) -> str:
-    """Return the user's choices in a dialog, one line per question, without secret questions."""
-    answers, lines = object_of(told.get("answers")), list[str]()
-    for question in map(object_of, list_of(asked.get("questions"))):
-        chosen = words_of(object_of(answers.get(text_of(question.get("id")) or "")).get("answers"))
-        if chosen and not question.get("isSecret"):
-            # One line, the user's choice first: a question could contain a line of the same form.
-            line = (
-                f"chosen: {', '.join(chosen)} (asked: {text_of(question.get('question')) or '?'})"
-            )
-            lines.append(" ".join(line.split()))
-    return "\n".join(lines)
+def choices_of(chosen: Chosen) -> str:
+    """Return the choices in a dialog, one line per question."""
+    # One line, the user's choice first: a question could contain a line of the same form.
+    lines = (f"chosen: {', '.join(made)} (asked: {asked})" for asked, made in chosen.choices)
+    return "\n".join(" ".join(line.split()) for line in lines)
 
 
 def quoted_lines(arguments: str) -> tuple[str, str]:
@@ -148,9 +108,3 @@ def texts_handed_over(arguments: str) -> tuple[str, str] | None:
         return None
     short = " ".join(f"{key}={written(given[key])}" for key in given if key not in long)
     return short, "\n".join(str(long[key]) for key in long if not key.startswith("old"))
-
-
-def notification_in(payload: Json) -> Json:
-    """Return the notification in a message about an ended subagent; empty if there is none."""
-    found = _NOTIFICATION.fullmatch("\n".join(texts_of(payload.get("content"))))
-    return {} if found is None else json_in(found[1].strip())

@@ -11,7 +11,6 @@ from itertools import islice
 from typing import Final
 
 from codex_checkpoints.core.checkpoint.redaction import redact
-from codex_checkpoints.core.fields import Json, load, object_of
 
 ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 """Escape sequences of terminals: colour, cursor, titles."""
@@ -20,12 +19,6 @@ _LAST_LINES: Final = 3
 _LONGEST: Final = 240
 _SEARCHED: Final = 1 << 18
 """The code points of an output that are searched: the last ones."""
-
-_LONGEST_TIME: Final = 1e10
-_HEAD: Final = 1024
-"""The most code points of an answer that its headings may take."""
-
-_WALL_TIME: Final = re.compile(r"^Wall time: ([0-9]{1,9}(?:\.[0-9]{1,9})?) seconds$", re.MULTILINE)
 
 NAMES: Final = re.compile(
     r"""
@@ -109,25 +102,6 @@ COMMITS: Final = re.compile(r"\[\S+ (?:\([^)]*\) )?[0-9a-f]{7,12}\] .*")
 def plain(text: str) -> str:
     """Return a text without escape sequences of terminals."""
     return ANSI.sub("", text) if "\x1b" in text else text
-
-
-def seconds_of(item: Json, texts: Iterable[str]) -> float | None:
-    """Return how long a command took, from its item or event, or from the answer to its call."""
-    text = "\n".join(texts)
-    if found := _WALL_TIME.search(text[:_HEAD].partition("\nOutput:\n")[0]):
-        return float(found[1])
-    if text.startswith("{"):
-        metadata = object_of(object_of(load(text.encode(errors="replace"))).get("metadata"))
-        return _number(metadata.get("duration_seconds"))
-    duration = object_of(item.get("duration"))
-    seconds = _number(duration.get("secs"))
-    return None if seconds is None else seconds + (_number(duration.get("nanos")) or 0.0) / 1e9
-
-
-def _number(value: object) -> float | None:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return None
-    return float(value) if 0 <= value < _LONGEST_TIME else None
 
 
 def telling_lines(output: str, *, failed: bool) -> tuple[str, ...]:

@@ -152,7 +152,7 @@ class Sources:
             return None
         now, end = _state_of(opened)
         (survey,) = (fold for fold in now.folds if isinstance(fold, HistoryScan))
-        quotes = [fold.gathered() for fold in now.folds if isinstance(fold, DigestExtract)]
+        quotes = [fold.gathered() for fold in now.followers if isinstance(fold, DigestExtract)]
         replay.read_alone()
         now.read_alone()
         catalogue.keep(row, opened)

@@ -18,6 +18,7 @@ from codex_checkpoints.core.fields import (
     words_of,
 )
 from codex_checkpoints.core.shell import posix
+from codex_checkpoints.core.shell.script import BEGIN
 
 OURS: Final = frozenset({"memory_read", "memory_apply", "memory_recall"})
 """Our own tools: their calls and outputs only look at the session."""
@@ -73,3 +74,14 @@ def written(value: object) -> str:
 def json_in(text: str) -> Json:
     """Return the JSON object in a text; empty if there is none."""
     return object_of(load(text.encode(errors="replace"))) if text.startswith("{") else {}
+
+
+def patch_in(arguments: object) -> str:
+    """Return the argument of a call that holds a patch; empty without one."""
+    if isinstance(arguments, str):
+        return arguments
+    for each in object_of(arguments).values():
+        for text in texts_of(each) or [part for part in list_of(each) if isinstance(part, str)]:
+            if BEGIN in text:
+                return text
+    return ""

@@ -14,7 +14,7 @@ A line never depends on a later one.  The state is bounded and is saved with a s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from attrs import Factory, define, evolve
@@ -52,6 +52,7 @@ from codex_checkpoints.core.events import (
     Event,
     Record,
     SessionMeta,
+    TextEvent,
     ToolCall,
     ToolResult,
     UserMessage,
@@ -137,6 +138,8 @@ class Deriver(Fold):
         """The item of the newest line, as far as it counts."""
         self.events: list[Event] = []
         """The events of the newest line; both are for the folds that still take lines."""
+        self.texts: Callable[[Line], Iterable[TextEvent]] | None = None
+        """Reads the texts of a line for those who quote them."""
         self.known = known
         self._scale = scale
         self._turns = turns
@@ -194,6 +197,8 @@ class Deriver(Fold):
     def take(self, line: Line) -> None:
         """Take the next line."""
         self.events = self._derived(line)
+        if self.texts is not None:
+            self.events[:0] = self.texts(line)
         if self.events or self.whole:
             self._give(
                 Record(
@@ -322,11 +327,18 @@ class Deriver(Fold):
         known = self.known
         requests = _requests_in(line) if self._has_no_message else ()
         is_short = len(line.raw) < PASSED_OVER_FROM
-        message = (text_of(line.payload.get("message")) or "") if is_short else ""
+        text = text_of(line.payload.get("message")) or ""
+        message, by_us = text if is_short else "", is_ours(text)
         begins_file = line.position == 2 and known.naming is None  # noqa: PLR2004 - the second record
         known.naming = "due" if begins_file else known.naming
-        own_text = message if is_ours(message) else ""
-        return events.WindowOpened(opener_of(line.tag, message), own_text, begins_file, requests)
+        return events.WindowOpened(
+            opener_of(line.tag, message),
+            message if by_us else "",
+            begins_file,
+            requests,
+            text if by_us else injected_text.without_summary_start(text).strip(),
+            by_us,
+        )
 
     def _call(self, item: ToolCall, line: Line) -> Iterator[Event]:
         """Take a call: a plan counts at once, any other call when its outcome comes."""

@@ -72,6 +72,8 @@ _HEAD = 1024
 """Characters of an answer that its headings may take."""
 
 _HEADING = re.compile(r"(?:Exit code|Chunk ID|Wall time|Process exited|Process running|Command)\b")
+_WALL_TIME = re.compile(r"^Wall time: ([0-9]{1,9}(?:\.[0-9]{1,9})?) seconds$", re.MULTILINE)
+_LONGEST_TIME = 1e10
 _CODE = re.compile(r"^(?:Exit code: |Process exited with code )(-?[0-9]{1,10})$", re.MULTILINE)
 _OUTPUT = "\nOutput:\n"
 _NOT_DONE = re.compile(
@@ -177,6 +179,24 @@ def outcome_of_script(texts: tuple[str, ...]) -> Outcome:
     if type(code) is not int:
         return Outcome(printed=told)
     return Outcome(code != 0, code, told)
+
+
+def seconds_in(texts: tuple[str, ...]) -> float | None:
+    """Return how long a command took by the answer to its call."""
+    text = "\n".join(texts)
+    if found := _WALL_TIME.search(text[:_HEAD].partition(_OUTPUT)[0]):
+        return float(found[1])
+    if not text.startswith("{"):
+        return None
+    metadata = object_of(object_of(load(text.encode(errors="replace"))).get("metadata"))
+    return number_of_seconds(metadata.get("duration_seconds"))
+
+
+def number_of_seconds(value: object) -> float | None:
+    """Return a duration in seconds, None for any other value."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return float(value) if 0 <= value < _LONGEST_TIME else None
 
 
 def _outcome_in_words(text: str) -> Outcome:

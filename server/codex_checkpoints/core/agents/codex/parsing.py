@@ -374,7 +374,14 @@ def _command_run(id_key: str, value: Json) -> items.Item:
         exit_code if type(exit_code) is int else None,
         text_of(value.get("aggregated_output")),
         by_user=value.get("source") == "user_shell",
+        seconds=_seconds_in(object_of(value.get("duration"))),
     )
+
+
+def _seconds_in(duration: Json) -> float | None:
+    seconds = items.number_of_seconds(duration.get("secs"))
+    nanos = items.number_of_seconds(duration.get("nanos")) or 0.0
+    return None if seconds is None else seconds + nanos / 1e9
 
 
 def _parsed_command(value: object) -> tuple[tuple[str, str | None], ...] | None:
