@@ -71,7 +71,7 @@ def test_tests_named_in_the_text_exist():
     named = {
         name
         for line in PAGE.splitlines()
-        if line.startswith("Held by")
+        if line.startswith("Tests:")
         for name in re.findall(r"`(.+?)`", line)
     }
 
