@@ -162,11 +162,10 @@ function registered({ extension }: vscode.ExtensionContext, commands: Commands) 
   });
 }
 
-function serverCommands({ server, feed, tree, documents, reports }: App, seeker: Seeker): Commands {
+function serverCommands({ server, feed, tree, reports }: App, seeker: Seeker): Commands {
   return {
     doctor: () => reports.open("doctor"),
-    answerYes: (uri?: vscode.Uri) => documents.answer(uri, true),
-    answerNo: (uri?: vscode.Uri) => documents.answer(uri, false),
+    openRecord: (sessionId: string, ref: string) => reports.openRecord(sessionId, ref),
     refresh: () => {
       feed.everything();
       tree.remote.refresh();

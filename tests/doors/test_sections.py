@@ -14,7 +14,7 @@ from peer import Peer
 Json = dict[str, Any]
 
 HOSTILE = "\x1b[2Jsee [this](command:x) <b>bold</b> `codex-checkpoints archive x` javascript:x"
-KINDS = ("losses", "digest", "checkpoint", "record", "compaction", "restore")
+KINDS = ("losses", "digest", "checkpoint", "record", "compaction", "restore", "import")
 WITHOUT_A_SESSION = ("doctor", "connect", "disconnect")
 
 
@@ -48,6 +48,8 @@ def named(home: Home) -> dict[str, Json]:
     marker = home.json("mark", thread(1), "--label", "x", "--turn", "1")["checkpointId"]
     restored = home.json("restore", thread(1), marker, "--mode", "hard")["operationId"]
     compaction = home.json("compact", thread(1), "--force")["compactionId"]
+    pack = str(home.user / "shop.pack.json")
+    home.json("export", thread(1), pack)
     session = {"sessionId": thread(1)}
     return {
         **dict.fromkeys(("losses", "digest", "checkpoint"), session),
@@ -55,6 +57,7 @@ def named(home: Home) -> dict[str, Json]:
         "record": {**session, "name": "t1"},
         "compaction": {"name": compaction},
         "restore": {"name": restored},
+        "import": {"name": pack, "folder": str(home.user / "shop")},
     }
 
 
@@ -135,6 +138,20 @@ def test_page_has_the_text_that_the_terminal_prints(
     assert home.run(*command, env={"PATH": ""}).stdout.decode() == found["text"]
 
 
+def test_terminal_prints_the_page_of_an_import_before_it(
+    home: Home, peer: Peer, named: dict[str, Json]
+):
+    found = page(peer, "import", named["import"])
+    pack, folder = named["import"]["name"], named["import"]["folder"]
+    shown = home.run("import", pack, "--cwd", folder, "--dry-run").stdout.decode()
+
+    assert shown == found["text"]
+    (about, text) = found["sections"]
+    assert text["text"] in shown
+    assert "Write the test" in text["text"]
+    assert [row["label"] for row in about["rows"]][:3] == ["Name", "Made from session", "Contents"]
+
+
 def test_terminal_prints_the_page_of_a_restore_and_the_next_command(
     home: Home, peer: Peer, named: dict[str, Json]
 ):
@@ -180,6 +197,7 @@ def test_page_names_the_sessions_that_change_it(peer: Peer, named: dict[str, Jso
         ({"kind": "other"}, "must be one of connect, disconnect, losses"),
         ({"kind": "losses"}, "needed for the kind losses @ params.sessionId"),
         ({"kind": "restore"}, "needed for the kind restore @ params.name"),
+        ({"kind": "import"}, "needed for the kind import @ params.name"),
     ],
 )
 def test_page_without_its_subject_is_refused(peer: Peer, params: Json, problem: str):

@@ -5,6 +5,7 @@ import { readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Lab } from "./lab.ts";
+import { inFront, isForEverybody } from "./pages.ts";
 import { writeSession } from "./rollouts.ts";
 import { shows, step, Workbench } from "./workbench.ts";
 
@@ -22,8 +23,8 @@ test("a session is exported, and imported after a look at the text for a model",
   const pack = join(lab.project, "shop.pack.json");
   const workbench = await Workbench.open(t, lab);
   const { page } = workbench;
-  const shown = workbench.editor("codex-checkpoints://text");
-  const lens = shown.locator(".codelens-decoration a", { hasText: "Import" });
+  const front = inFront(page);
+  const agree = front.getByRole("button", { name: "Import" });
   await workbench.showCheckpoints();
   const rows = workbench.sessions.getByRole("treeitem", { name: /Make the shop faster/ });
 
@@ -39,15 +40,15 @@ test("a session is exported, and imported after a look at the text for a model",
   await step(t, "what a model will be told is read first", async () => {
     await workbench.command("Codex Checkpoints: Import Session…");
     await workbench.file(pack);
-    await shown.getByText("Import this pack as a new session").waitFor();
-    await shown.getByText("Measure it").waitFor();
-    await lens.waitFor();
-    await workbench.screenshot("import asks");
+    await front.getByText("Import this pack as a new session").waitFor();
+    await front.getByText("Measure it").waitFor();
+    await agree.waitFor();
+    await isForEverybody(workbench, "page import");
     assert.equal(await rows.count(), 1);
   });
 
   await step(t, "then it is a session of its own", async () => {
-    await lens.click();
+    await agree.click();
     await shows(page.getByText("Imported: "));
     await shows(rows.nth(1));
     await workbench.screenshot("imported");
@@ -66,7 +67,7 @@ test("a session is exported, and imported after a look at the text for a model",
       await toast.hover();
       await toast.getByRole("button", { name: "Cancel" }).click();
       await toast.waitFor({ state: "detached" });
-      assert.equal(await lens.count(), 0);
+      await page.getByRole("tab", { name: "Import" }).waitFor({ state: "detached" });
       assert.equal(await rows.count(), 2);
     },
   );

@@ -22,7 +22,7 @@ export interface App {
   readonly reports: {
     open(kind: string, some?: Partial<PageIds>, column?: number): unknown;
     openRecord(sessionId: string, name: string, column?: number): void;
-    ask(kind: string): Promise<boolean>;
+    ask(kind: string, some?: Partial<PageIds>): Promise<boolean>;
   };
   /** The session pages: opens a page, or replaces another session's page. */
   readonly pages: {

@@ -4,7 +4,6 @@ import * as vscode from "vscode";
 import type { Server } from "../client/client.ts";
 import type { FileChange, SessionSummary } from "../client/protocol.ts";
 import { errorText } from "../client/requests.ts";
-import { setContext } from "../client/settings.ts";
 import { anchorsIn } from "../compaction/model/digest.ts";
 import { comparisonTitle, inOrder, type Place } from "../markers/model/texts.ts";
 import { sidesOf } from "../page/model/changes.ts";
@@ -26,32 +25,24 @@ const VIEW_LANGUAGE = "codex-checkpoint-view";
 /** The sides of changed files; the fragment names the file and the turns. */
 const CHANGED = "changed";
 
-const WRAPPED = new Set(["view", "text", "recalled"]);
+const WRAPPED = new Set(["view"]);
 
 /** Documents that are not updated once they are open. */
-const FIXED = new Set(["text", "part", CHANGED, "now", "then", "recalled"]);
+const FIXED = new Set(["part", CHANGED, "now", "then"]);
 
 /** The document whose anchors are links. */
 const QUOTING = "then";
 
 export class Documents
-  implements
-    vscode.TextDocumentContentProvider,
-    vscode.DocumentLinkProvider,
-    vscode.CodeLensProvider,
-    vscode.Disposable
+  implements vscode.TextDocumentContentProvider, vscode.DocumentLinkProvider, vscode.Disposable
 {
   readonly #emitter = new vscode.EventEmitter<vscode.Uri>();
   readonly onDidChange = this.#emitter.event;
-  readonly #lenses = new vscode.EventEmitter<void>();
-  readonly onDidChangeCodeLenses = this.#lenses.event;
   readonly #server: Server;
   readonly #subscriptions: vscode.Disposable[];
   readonly #texts = new KeptTexts();
   /** URIs of documents that show an error instead of their text. */
   readonly #owed = new Set<string>();
-  /** The questions above open texts, by the query of their URIs. */
-  readonly #questions = new Map<string, Question>();
 
   constructor(server: Server, feed: ChangeFeed) {
     this.#server = server;
@@ -59,14 +50,6 @@ export class Documents
       vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
       vscode.workspace.registerTextDocumentContentProvider(STATE_SCHEME, this),
       vscode.languages.registerDocumentLinkProvider({ scheme: SCHEME }, this),
-      vscode.languages.registerCodeLensProvider({ scheme: SCHEME }, this),
-      // Changing the language closes and reopens the document.
-      vscode.workspace.onDidCloseTextDocument((closed) => {
-        setTimeout(
-          () => closed.isClosed && this.#isShut(closed.uri) && this.answer(closed.uri, false),
-          500,
-        );
-      }),
       // The editor itself opens the link target.
       vscode.workspace.onDidOpenTextDocument((document) => wrap(document).catch(() => {})),
       feed.onDidChange((changes) => this.#refresh(changes)),
@@ -133,42 +116,6 @@ export class Documents
     };
   }
 
-  /** Open a text with a question above it; true if the user agrees, false if the text is closed. */
-  async ask(name: string, text: string, button: string): Promise<boolean> {
-    const query = this.#texts.keep(text);
-    const answered = new Promise<boolean>((answer) =>
-      this.#questions.set(query, { button, answer }),
-    );
-    setContext("asking", true);
-    await show(address("text", `/${name}.txt`, query));
-    return answered;
-  }
-
-  answer(uri = vscode.window.activeTextEditor?.document.uri, agreed: boolean): void {
-    const question = uri?.scheme === SCHEME ? this.#questions.get(uri.query) : undefined;
-    if (uri !== undefined && question !== undefined) {
-      this.#questions.delete(uri.query);
-      setContext("asking", this.#questions.size > 0);
-      this.#lenses.fire();
-      question.answer(agreed);
-    }
-  }
-
-  #isShut(uri: vscode.Uri): boolean {
-    return vscode.workspace.textDocuments.every((each) => each.uri.toString() !== uri.toString());
-  }
-
-  provideCodeLenses({ uri }: vscode.TextDocument): vscode.CodeLens[] {
-    const question = this.#questions.get(uri.query);
-    const lens = (title: string, command: string) =>
-      new vscode.CodeLens(new vscode.Range(0, 0, 0, 0), {
-        ...{ title, command: `codexCheckpoints.${command}`, arguments: [uri] },
-      });
-    return question === undefined
-      ? []
-      : [lens(`$(check) ${question.button}`, "answerYes"), lens("$(close) Cancel", "answerNo")];
-  }
-
   /** Compare the views of two states; the title counts the differences. */
   async compareStates(session: SessionSummary, one: Place, other: Place): Promise<void> {
     const [left, right] = inOrder(one, other);
@@ -224,14 +171,19 @@ export class Documents
     }
     return anchorsIn(document.getText()).map(({ line, from, to, ref }) => {
       const range = new vscode.Range(line, from, line, to);
-      const link = new vscode.DocumentLink(range, recalledAt(ref, query));
+      const target = vscode.Uri.from({
+        scheme: "command",
+        path: "codexCheckpoints.openRecord",
+        query: JSON.stringify([query, ref]),
+      });
+      const link = new vscode.DocumentLink(range, target);
       link.tooltip = "Show Record";
       return link;
     });
   }
 
   dispose(): void {
-    vscode.Disposable.from(...this.#subscriptions, this.#emitter, this.#lenses).dispose();
+    vscode.Disposable.from(...this.#subscriptions, this.#emitter).dispose();
   }
 
   async #textOf(uri: vscode.Uri, token: vscode.CancellationToken): Promise<string> {
@@ -243,13 +195,8 @@ export class Documents
         const { text } = await server.request("show", state, token);
         return `${JSON.stringify(JSON.parse(text), null, 2)}\n`;
       }
-      case "recalled": {
-        const asked = { kind: "record", sessionId, turnId: null, name: fragment };
-        return (await server.request("page", { ...asked, workDoneToken: null }, token)).text;
-      }
       case "part":
-      case CHANGED:
-      case "text": {
+      case CHANGED: {
         const gone = "This text was shown once and was not kept. Ask for it again.\n";
         return this.#texts.text(uri.query) ?? gone;
       }
@@ -288,17 +235,8 @@ export function isChangedFile({ scheme, authority }: vscode.Uri): boolean {
   return scheme === SCHEME && authority === CHANGED;
 }
 
-interface Question {
-  readonly button: string;
-  readonly answer: (agreed: boolean) => void;
-}
-
 function address(authority: string, path: string, query: string, fragment = ""): vscode.Uri {
   return vscode.Uri.from({ scheme: SCHEME, authority, path, query, fragment });
-}
-
-function recalledAt(ref: string, sessionId: string): vscode.Uri {
-  return address("recalled", `/${fileName(ref)} – record.txt`, sessionId, ref);
 }
 
 function stateAddress(shape: "view" | "json", session: SessionSummary, place: Place): vscode.Uri {

@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 import { answering } from "../client/client.ts";
 import type { PageLink, ShownPage } from "../client/protocol.ts";
+import { longRequest } from "../client/requests.ts";
 import { openSettings } from "../client/settings.ts";
 import type { App } from "./app.ts";
 import { openArtifact } from "./files.ts";
@@ -12,7 +13,7 @@ import { COMMANDS, PAGE_IDS, type PageIds, QUESTIONS, tabTitle } from "./model/s
 import { AnsweredPage, type Tab, Tabs } from "./panel.ts";
 
 /** Pages without live updates: they are for reading and slow to make. */
-const FIXED = new Set(["digest", "record", "connect", "disconnect"]);
+const FIXED = new Set(["digest", "record", "connect", "disconnect", "import"]);
 
 /** The open pages of this window. */
 export class Reports implements vscode.Disposable {
@@ -25,7 +26,7 @@ export class Reports implements vscode.Disposable {
   }
 
   open(kind: string, some: Partial<PageIds> = {}, column?: vscode.ViewColumn): SectionsPage {
-    const ids = { sessionId: "", turnId: "", name: "", ...some, kind };
+    const ids = { sessionId: "", turnId: "", name: "", folder: "", ...some, kind };
     const before = kind === "record" ? this.#record : null;
     const old = before === null ? undefined : this.#tabs.find(before);
     const page = this.#tabs.open(FIRST[kind] ?? "Report", ids, undefined, false, column);
@@ -44,8 +45,8 @@ export class Reports implements vscode.Disposable {
   }
 
   /** Show a page with a question; true if the user agrees, false if it is closed. */
-  ask(kind: string): Promise<boolean> {
-    return this.open(kind).answer();
+  ask(kind: string, some: Partial<PageIds> = {}): Promise<boolean> {
+    return this.open(kind, some).answer();
   }
 
   dispose(): void {
@@ -64,6 +65,7 @@ const FIRST: Readonly<Record<string, string>> = {
   restore: "Restore",
   connect: "Connect Codex",
   disconnect: "Disconnect Codex",
+  import: "Import",
 };
 
 class SectionsPage extends AnsweredPage {
@@ -118,7 +120,7 @@ class SectionsPage extends AnsweredPage {
     }
   }
 
-  protected async ask(token: vscode.CancellationToken): Promise<readonly [string, ToPage]> {
+  protected async ask(token: vscode.CancellationToken): Promise<readonly [string, ToPage] | null> {
     const ids = this.#ids;
     const orNull = (id: string) => (id === "" ? null : id);
     const asked = {
@@ -126,9 +128,17 @@ class SectionsPage extends AnsweredPage {
       sessionId: orNull(ids.sessionId),
       turnId: orNull(ids.turnId),
       name: orNull(ids.name),
-      workDoneToken: null,
+      folder: orNull(ids.folder),
     };
-    const page = await this.app.server.request("page", asked, token);
+    const { server } = this.app;
+    const page =
+      ids.kind === "import"
+        ? await longRequest(server, "Reading the pack", "page", asked, token)
+        : await server.request("page", { ...asked, workDoneToken: null }, token);
+    if (page === undefined) {
+      this.close(); // the user cancelled it
+      return null;
+    }
     this.#page = page;
     return [tabTitle(page), { kind: "sections", ids, page }];
   }
@@ -165,12 +175,14 @@ class SectionsPage extends AnsweredPage {
   }
 
   async #run(name: string, sessionId: string | null): Promise<unknown> {
-    if (name === this.#ids.kind && name in QUESTIONS) {
-      this.#answer?.(true);
-      this.#answer = null;
-      return this.close();
-    }
     const { command } = COMMANDS[name] ?? {};
+    if (name === this.#ids.kind && name in QUESTIONS) {
+      const answer = this.#answer;
+      this.#answer = null;
+      this.close();
+      // A page that came back with its window belongs to no running command.
+      return answer === null ? command && runCommand(command) : answer(true);
+    }
     if (command === "resetContext") {
       const operationId = this.#ids.name;
       const { checkpointId } = await this.app.server.request("restoreDetails", { operationId });

@@ -7,10 +7,10 @@ import type { SessionSummary } from "../client/protocol.ts";
 import { attempt, longRequest } from "../client/requests.ts";
 import { type App, type Commands, onSession } from "../common/app.ts";
 import { inform } from "../common/messages.ts";
-import { harmless, plain } from "../common/model/text.ts";
+import { harmless } from "../common/model/text.ts";
 import { askFolder } from "../common/pickers.ts";
 import { openCodex } from "../common/terminal.ts";
-import { countWords, importText, packName } from "./model/texts.ts";
+import { countWords, packName } from "./model/texts.ts";
 
 const FILTERS = { "Checkpoint packs": ["json"] };
 
@@ -43,27 +43,18 @@ async function exportPack({ server }: App, session: SessionSummary): Promise<voi
 }
 
 /** Ask for a pack and a folder, show the preview, and create a session. */
-async function importPack({ server, documents }: App): Promise<void> {
+async function importPack({ server, reports }: App): Promise<void> {
   const title = "Import a Checkpoint Pack";
   const [pack] = (await vscode.window.showOpenDialog({ title, filters: FILTERS })) ?? [];
   const cwd = pack && (await askFolder());
   if (pack === undefined || cwd === undefined) {
     return;
   }
-  const asked = { file: pack.fsPath, cwd };
-  const first = { ...asked, dryRun: true };
-  const would = await longRequest(server, "Reading the pack", "import", first);
-  if (would === undefined) {
+  if (!(await reports.ask("import", { name: pack.fsPath, folder: cwd }))) {
     return;
   }
-  const question = `Import this pack as a new session for ${plain(cwd)}?`;
-  const detail = "It was made elsewhere. Below is everything that a model will be told.";
-  if (
-    !(await documents.ask("Import", `${question}\n${detail}\n\n${importText(would)}`, "Import"))
-  ) {
-    return;
-  }
-  const done = await longRequest(server, "Importing", "import", { ...asked, dryRun: false });
+  const asked = { file: pack.fsPath, cwd, dryRun: false };
+  const done = await longRequest(server, "Importing", "import", asked);
   if (done !== undefined) {
     await inform(`Imported: ${countWords(done.counts)}.`, {
       "Resume in Terminal": () => done.sessionId && openCodex(done.sessionId, done.cwd),

@@ -132,7 +132,7 @@ export function rowAt(
   return Math.max(0, Math.min(rows.length - 1, Math.floor(share * rows.length)));
 }
 
-/** Make a label at a height of the picture; as an HTML element, its contrast can be measured. */
+/** Make a label at a height of the picture: an element, whose contrast can be measured. */
 function nameAt(text: string, place: number): HTMLElement {
   const made = el("span.name", text);
   made.style.top = `${place}px`;

@@ -11,7 +11,9 @@ from codex_checkpoints.core.agents.codex.history.tokens import approximate_token
 from codex_checkpoints.core.portable.pack import Pack
 from codex_checkpoints.core.portable.pack_export import Omitted
 from codex_checkpoints.core.portable.pack_import import ImportedSession, arrived, files_of
+from codex_checkpoints.core.restore.records import counted
 from codex_checkpoints.operations.services import Services
+from codex_checkpoints.sections.packs import ArrivingPack
 from codex_checkpoints.service import packs
 
 
@@ -148,6 +150,35 @@ def make(services: Services, params: ImportParams) -> Imported:
         resume=None if made is None else resume(made.session_id),
         dry_run=params.dry_run,
     )
+
+
+def arriving(record: Imported) -> ArrivingPack:
+    """Return the preview of an import for a page."""
+    return ArrivingPack(
+        record.name,
+        record.source_session_id,
+        record.cwd,
+        contents(record.counts),
+        tuple(each.message for each in record.left_behind),
+        record.handoff,
+        record.handoff_tokens,
+    )
+
+
+def contents(counts: PackCounts) -> str:
+    """Return the contents of a pack in words."""
+    held = (
+        (counts.turns, "turn"),
+        (counts.notes, "note"),
+        (counts.plan_steps, "plan step"),
+        (counts.checkpoints, "checkpoint"),
+        (counts.file_references, "file reference"),
+        (counts.modes, "mode change"),
+        (counts.artifacts, "artifact"),
+        (counts.markers, "marker"),
+        (counts.pins, "pin"),
+    )
+    return ", ".join(("session metadata", *(counted(many, what) for many, what in held if many)))
 
 
 _SENTENCES = {

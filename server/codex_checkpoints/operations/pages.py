@@ -12,7 +12,7 @@ from codex_checkpoints.core.digest.render import Digest as SessionDigest
 from codex_checkpoints.core.losses.file_activity import Loss
 from codex_checkpoints.core.restore.lineage import Node
 from codex_checkpoints.core.restore.records import caution_text
-from codex_checkpoints.operations import checkpoint, connect, history
+from codex_checkpoints.operations import checkpoint, connect, history, packs
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.sections import connect as connect_pages
 from codex_checkpoints.sections.checkpoint import checkpoint_page
@@ -25,6 +25,7 @@ from codex_checkpoints.sections.model import Link as PageLink
 from codex_checkpoints.sections.model import Page, PageLine, line
 from codex_checkpoints.sections.model import Part as PagePart
 from codex_checkpoints.sections.model import Section as PageSection
+from codex_checkpoints.sections.packs import import_page
 from codex_checkpoints.sections.record import record_page
 from codex_checkpoints.sections.restore import restore_page
 from codex_checkpoints.sections.terminal import Screen
@@ -45,13 +46,15 @@ class PageParams:
 
     `losses`, `digest` and `checkpoint` need `sessionId`, the last two take a turn; `record` needs
     `sessionId` and `name`, the reference; `compaction` and `restore` need `name`, the id of the
-    compaction or the operation; `connect`, `disconnect` and `doctor` need nothing.
+    compaction or the operation; `import` needs `name`, the whole path of a pack, and takes
+    `folder`, that of the new session; `connect`, `disconnect` and `doctor` need nothing.
     """
 
     kind: str
     session_id: str | None = None
     turn_id: str | None = None
     name: str | None = None
+    folder: str | None = None
     work_done_token: int | str | None = None
 
 
@@ -199,6 +202,11 @@ def _restore(services: Services, params: PageParams) -> _Made:
     return _Made(made, (listed.record.session_id, listed.record.source_session_id))
 
 
+def _import(services: Services, params: PageParams) -> _Made:
+    would = packs.make(services, packs.ImportParams(_name(params), params.folder, dry_run=True))
+    return _Made(import_page(packs.arriving(would)))
+
+
 _PAGES: dict[str, Callable[[Services, PageParams], _Made]] = {
     "losses": _losses,
     "doctor": _doctor,
@@ -207,6 +215,7 @@ _PAGES: dict[str, Callable[[Services, PageParams], _Made]] = {
     "record": _record,
     "compaction": _compaction,
     "restore": _restore,
+    "import": _import,
 }
 
 

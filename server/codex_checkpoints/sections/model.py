@@ -13,8 +13,8 @@ COMMANDS = (
     *("archive", "compact", "connect", "disconnect", "doctor", "lineage", "resume", "unarchive"),
     *("uncompact", "view", "watch"),
 )
-ACTIONS = (*COMMANDS, "restore-again", "reset-context")
-"""The commands of a page; the last two restore the marker of the page once more."""
+ACTIONS = (*COMMANDS, "restore-again", "reset-context", "import")
+"""The commands of a page: two restore its marker once more, the last one imports its pack."""
 
 SETTINGS = {"--codex-home": "codexHome", "--state-dir": "stateDir"}
 """The settings of an editor by the options of the command line."""

@@ -9,10 +9,11 @@ export interface PageIds {
   readonly sessionId: string;
   readonly turnId: string;
   readonly name: string;
+  readonly folder: string;
 }
 
 /** The names of the ids, which a page keeps across reloads. */
-export const PAGE_IDS = ["kind", "sessionId", "turnId", "name"] as const;
+export const PAGE_IDS = ["kind", "sessionId", "turnId", "name", "folder"] as const;
 
 /** The message that fills a page. */
 export interface SectionsView {
@@ -28,6 +29,7 @@ export const COMMANDS: Readonly<Record<string, { label: string; command: string 
   connect: { label: "Connect Codex…", command: "connect" },
   disconnect: { label: "Disconnect Codex…", command: "disconnect" },
   doctor: { label: "Open Doctor Report", command: "doctor" },
+  import: { label: "Import", command: "importSession" },
   lineage: { label: "Open Session Page", command: "openSessionPage" },
   resume: { label: "Resume in Terminal", command: "resumeSession" },
   "reset-context": { label: "Reset context for performance", command: "resetContext" },
@@ -77,4 +79,5 @@ export function tabTitle({ title, about }: ShownPage): string {
 export const QUESTIONS: Readonly<Record<string, string>> = {
   connect: "Connect",
   disconnect: "Disconnect",
+  import: "Import",
 };

@@ -1,7 +1,7 @@
 /** Texts about portable packs. */
 
-import type { Imported, PackCounts, SessionSummary } from "../../client/protocol.ts";
-import { countedIfAny, fileName, listed, plain, subject } from "../../common/model/text.ts";
+import type { PackCounts, SessionSummary } from "../../client/protocol.ts";
+import { countedIfAny, fileName, listed, subject } from "../../common/model/text.ts";
 
 export function packName(session: SessionSummary): string {
   return `${fileName(subject(session))}.pack.json`;
@@ -20,24 +20,4 @@ export function countWords(counts: PackCounts): string {
     countedIfAny(markers, "1 marker", `${markers} markers`),
     countedIfAny(pins, "1 pin", `${pins} pins`),
   );
-}
-
-/** The preview of an import. */
-export function importText(would: Imported): string {
-  const head = [
-    `Pack: ${plain(would.name)}`,
-    `From the session ${plain(would.sourceSessionId)}`,
-    `For the folder ${plain(would.cwd)}`,
-    `In it: ${countWords(would.counts)}`,
-    ...would.leftBehind.map(({ message, count }) => `${count}: ${plain(message)}`),
-  ];
-  const about = `What a model will be told (about ${would.handoffTokens} tokens):`;
-  const lines = would.handoff.split("\n").map(plainLine);
-  return `${head.join("\n")}\n\n${about}\n\n${lines.join("\n")}\n`;
-}
-
-/** Make a text plain, but keep its indentation. */
-function plainLine(line: string): string {
-  const indent = /^ */.exec(line)?.[0] ?? "";
-  return indent + plain(line);
 }

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from codex_checkpoints.core.restore.records import counted
 from codex_checkpoints.operations import history, packs, restore
 from codex_checkpoints.operations import markers as marking
+from codex_checkpoints.sections.lines import page_lines
+from codex_checkpoints.sections.packs import import_page
 from codex_checkpoints.sections.terminal import (
     AMBER,
     GREEN,
@@ -227,31 +228,17 @@ def exported_lines(record: packs.Exported, _screen: Screen) -> list[str]:
 
 
 def imported_lines(record: packs.Imported, screen: Screen) -> list[str]:
-    """Return the imported contents, and how to go on."""
-    verb = "would make" if record.dry_run else "made"
-    what = "a session" if record.session_id is None else f"session {record.session_id}"
-    lines = [
-        plain(f"{verb} {what} in {record.cwd}: {record.name}"),
+    """Return the imported contents, and how to go on; before that, the page of the pack."""
+    if record.resume is None:
+        return page_lines(import_page(packs.arriving(record)), screen)
+    return [
+        plain(f"made session {record.session_id} in {record.cwd}: {record.name}"),
         plain(f"from session {record.source_session_id}"),
         *_held(record),
+        plain(f"→ {screen.codex(record.resume)}"),
     ]
-    if record.resume is None:
-        return [*lines, "", *map(plain, record.handoff.splitlines())]
-    return [*lines, plain(f"→ {screen.codex(record.resume)}")]
 
 
 def _held(record: packs.Exported | packs.Imported) -> list[str]:
-    counts = record.counts
-    held = (
-        (counts.turns, "turn"),
-        (counts.notes, "note"),
-        (counts.plan_steps, "plan step"),
-        (counts.checkpoints, "checkpoint"),
-        (counts.file_references, "file reference"),
-        (counts.modes, "mode change"),
-        (counts.artifacts, "artifact"),
-        (counts.markers, "marker"),
-        (counts.pins, "pin"),
-    )
-    holds = ", ".join(("session metadata", *(counted(many, what) for many, what in held)))
-    return [holds, *(plain(f"! {each.message}") for each in record.left_behind)]
+    notices = (plain(f"! {each.message}") for each in record.left_behind)
+    return [packs.contents(record.counts), *notices]
