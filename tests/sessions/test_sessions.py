@@ -129,6 +129,19 @@ def test_latest_names_the_newest_session_unless_one_has_that_name(home: Home):
     assert task(shown(home, "latest")) == "latest"
 
 
+def test_latest_without_a_session_of_a_person_says_so(home: Home):
+    assert "no session 'latest'" in refusal(lambda: shown(home, "latest")).message
+
+    home.put(chat("one", source="exec"))
+    one = refusal(lambda: shown(home, "latest"))
+    home.put(chat("two", 2, source="exec"), 2)
+    two = refusal(lambda: shown(home, "latest"))
+
+    assert (one.code, one.facts) == ("unknown_session", {"session": "latest"})
+    assert one.message.startswith(f"no person typed in the only session under {home.root}")
+    assert two.message.startswith(f"no person typed in any of the 2 sessions under {home.root}")
+
+
 def test_prefix_of_several_ids_is_ambiguous(home: Home):
     for number in (1, 2, 30):
         home.put(chat("x", number), number)

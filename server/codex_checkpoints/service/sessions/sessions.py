@@ -60,10 +60,16 @@ def find_session(catalogue: SessionIndex, session: str) -> Row:
     named = _by_name(catalogue, session)
     if named is not None:
         return named
-    if session == LATEST and (newest := _newest(current.values())) is not None:
-        return newest
-    message = f"no session {session[:80]!r} under {catalogue.store.place}"
-    raise Refusal("unknown_session", message, {"session": session[:200]})
+    place, facts = catalogue.store.place, {"session": session[:200]}
+    if session == LATEST and current:
+        newest = _newest(current.values())
+        if newest is not None:
+            return newest
+        among = f"any of the {len(current)} sessions" if len(current) > 1 else "the only session"
+        message = f"no person typed in {among} under {place}, so none is the latest"
+        raise Refusal("unknown_session", message, facts)
+    message = f"no session {session[:80]!r} under {place}"
+    raise Refusal("unknown_session", message, facts)
 
 
 def _newest(rows: Iterable[Row]) -> Row | None:
