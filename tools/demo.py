@@ -4,20 +4,26 @@
 
 Session files are written as Codex writes them: one of 40 turns in the middle of its work, which was
 compacted twice, with a helper, a marker, a branch, and a few notes of which one is no longer
-backed; one that was compacted; two that are done. All texts are ours. Both folders must be ours as
-well: nothing is ever written into a home in use.
+backed; one that was compacted; two that are done. Their patches are those of `demo_project`, so
+files can be restored. All texts are ours. Both folders must be ours as well: nothing is ever
+written into a home in use.
 """
 
+import difflib
 import hashlib
 import json
+import re
 import secrets
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeAlias
 from uuid import UUID
+
+import demo_project
+from demo_project import FILES, READER, READER_TESTS, SUPPLIERS, Files
 
 Json: TypeAlias = "bool | int | str | list[Json] | dict[str, Json] | None"
 
@@ -35,56 +41,6 @@ SUMMARY_PREFIX = (
 ESTIMATE = 11_300
 """Codex's estimate of the tokens in use after a compaction."""
 
-FILES = {
-    "README.md": "# pricelist\n\nReads the price lists of suppliers and says what has changed.\n",
-    "pricelist/__init__.py": '"""Price lists of suppliers."""\n',
-    "pricelist/reader.py": '''\
-"""Read a price list: one article a line, fields separated by semicolons."""
-
-from decimal import Decimal
-
-
-def read(text):
-    """Return the articles with their prices; empty lines are passed over."""
-    prices = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        article, _, price = line.partition(";")
-        try:
-            prices[article.strip()] = Decimal(price.strip().replace(",", "."))
-        except ArithmeticError:
-            raise ValueError(f"line {number}: {price!r} is no price") from None
-    return prices
-''',
-    "pricelist/report.py": '''\
-"""Say what has changed between two price lists."""
-
-
-def changes(before, after):
-    """Return a line for each article that is new, gone or has another price."""
-    for article in sorted(before.keys() | after.keys()):
-        old, new = before.get(article), after.get(article)
-        if old is None:
-            yield f"{article}: new, {new}"
-        elif new is None:
-            yield f"{article}: gone"
-        elif old != new:
-            yield f"{article}: {old} -> {new}"
-''',
-    "tests/test_reader.py": """\
-from decimal import Decimal
-
-from pricelist.reader import read
-
-
-def test_empty_lines_are_passed_over():
-    assert read("bolt; 0,25\\n\\nnut; 0,10\\n") == {
-        "bolt": Decimal("0.25"),
-        "nut": Decimal("0.10"),
-    }
-""",
-}
 TESTS = "python -m pytest -q"
 
 
@@ -97,10 +53,16 @@ class Session:
     """One session file, written as Codex writes it: each method is a thing that Codex did."""
 
     def __init__(
-        self, codex_home: Path, project: Path, began: datetime, parent: "Session | None" = None
+        self,
+        codex_home: Path,
+        project: Path,
+        files: Files,
+        began: datetime,
+        parent: "Session | None" = None,
     ) -> None:
         self.codex_home = codex_home
         self.project = project
+        self.files = files
         self.began = self.now = began
         self.id = self._uuid()
         self.turn = ""
@@ -162,7 +124,7 @@ class Session:
         path: Json = str(self.project / name)
         command = f"cat {name}"
         parsed: dict[str, Json] = {"type": "read", "cmd": command, "name": name, "path": path}
-        return self._runs(command, FILES.get(name, ""), parsed)
+        return self._runs(command, self.files[name], parsed)
 
     def _runs(
         self, command: str, output: str, parsed: dict[str, Json], exit_code: int = 0
@@ -185,17 +147,22 @@ class Session:
         said = f"Process exited with code {exit_code}\nOutput:\n{output}"
         return self._output("function_call_output", call_id, said)
 
-    def changes(self, *names: str) -> "Session":
-        """Change files of the project."""
-        updates = "".join(f"*** Update File: {name}\n@@\n-before\n+after\n" for name in names)
+    def changes(self, texts: Files) -> "Session":
+        """Give files of the project new texts."""
+        hunks = {name: _hunks(self.files[name], text) for name, text in texts.items()}
+        self.files |= texts
+        updates = "".join(
+            f"*** Update File: {name}\n" + re.sub(r"(?m)^@@ .*", "@@", changed)
+            for name, changed in hunks.items()
+        )
         patch = f"*** Begin Patch\n{updates}*** End Patch"
         call_id = self._call("custom_tool_call", "apply_patch", {"input": patch})
         changes: dict[str, Json] = {
-            str(self.project / name): {"type": "update", "unified_diff": "@@ -1 +1 @@\n"}
-            for name in names
+            str(self.project / name): {"type": "update", "unified_diff": changed}
+            for name, changed in hunks.items()
         }
         self._item("FileChange", call_id, {"changes": changes, "status": "completed"})
-        listed = "".join(f"M {name}\n" for name in names)
+        listed = "".join(f"M {name}\n" for name in texts)
         said = f"Exit code: 0\nOutput:\nSuccess. Updated the following files:\n{listed}"
         return self._output("custom_tool_call_output", call_id, said)
 
@@ -259,9 +226,9 @@ class Session:
             file.write(_text(line) + "\n")
         return self
 
-    def knows(self, key: str, value: str, name: str, seen: str | None = None) -> "Session":
-        """Note a fact that rests on a file; `seen` is what the file said then, if not now."""
-        seen_hash = sha256(FILES[name] if seen is None else seen)
+    def knows(self, key: str, value: str, name: str) -> "Session":
+        """Note a fact that rests on a file as it is now."""
+        seen_hash = sha256(self.files[name])
         evidence: dict[str, Json] = {"source": "file", "ref": name, "hash": seen_hash}
         rests_on: list[Json] = [{"uri": name, "hash": seen_hash}]
         fact: dict[str, Json] = {"kind": "fact", "key": key, "value": value}
@@ -329,29 +296,40 @@ def _text(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def write_project(project: Path) -> None:
-    """Write the files that the sessions worked on."""
-    for name, text in FILES.items():
+def _hunks(before: str, after: str) -> str:
+    """Return the differences between two texts as Codex records them, without names of files."""
+    texts = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    lines: Iterator[str] = difflib.unified_diff(*texts)
+    return "".join([*lines][2:])
+
+
+def write_project(project: Path, files: Files) -> None:
+    """Write the files of the project."""
+    for name, text in files.items():
         path = project / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def write_sessions(codex_home: Path, project: Path, now: datetime) -> str:
-    """Write the sessions, the newest of them a minute old; return the id of the longest."""
+def write_demo(codex_home: Path, project: Path, now: datetime) -> str:
+    """Write sessions and project, the newest a minute old; return the id of the longest."""
+    files = dict(FILES)
 
-    def session(days: float, folder: Path = project, parent: Session | None = None) -> Session:
-        return Session(codex_home, folder, now - timedelta(days=days), parent)
+    def session(days: float, parent: Session | None = None) -> Session:
+        return Session(codex_home, project, files, now - timedelta(days=days), parent)
 
-    elsewhere(session(9, project.parent / "website")).save()
+    website, website_files = project.parent / "website", dict(demo_project.WEBSITE)
+    elsewhere(Session(codex_home, website, website_files, now - timedelta(days=9))).save()
     compacted(session(3)).save()
     done(session(1)).save()
     working = so_far(session(0.25)).save()
+    write_project(project, files)
     branch(codex_home, working.id)
     working.now = max(working.now, now - timedelta(minutes=14))
     at_work(working)
     helping(session(10 / 1440, parent=working)).save()
     working.save()
+    write_project(project, files)
     return working.id
 
 
@@ -366,46 +344,33 @@ def branch(codex_home: Path, session_id: str) -> None:
     subprocess.run(restore, check=True, capture_output=True)
 
 
-SUPPLIERS = (
-    ("Adler", "a tab between the fields"),
-    ("Brandt", "a currency sign behind each price"),
-    ("Carlsen", "the article number first"),
-    ("Dorn", "an empty line after each page"),
-    ("Ehlers", "prices with three decimals"),
-    ("Fabian", "a heading above the list"),
-    ("Gruber", "two prices a line, with and without tax"),
-    ("Hansen", "article names in quotes"),
-    ("Iversen", "a total in the last line"),
-    ("Jensen", "Windows line ends"),
-    ("Keller", "an old and a new price"),
-    ("Lorenz", "comments that begin with #"),
-)
-"""Who sends price lists, and what is odd about them."""
-
 FULL = (5, 9)
 """The suppliers at which the model's window was full."""
 
 
 def so_far(session: Session) -> Session:
     """Tell of a long piece of work up to its last turn: supplier by supplier, compacted twice."""
-    reader, test = "pricelist/reader.py", "tests/test_reader.py"
+    reader, test, files = READER, READER_TESTS, session.files
     steps = ["Take the lists of all suppliers", "Test each of them", "Say it in the README"]
     tokens = 14_000
     session.asks("Let the reader take the price lists of all our suppliers.").plans([], steps)
     session.reads(reader).uses(tokens).is_done("I read one format so far. Which one is next?")
-    for number, (name, oddity) in enumerate(SUPPLIERS, 1):
+    for number, supplier in enumerate(SUPPLIERS, 1):
+        name, oddity = supplier.name, supplier.oddity
         session.later(3).asks(f"The list of {name} has {oddity}. Can we read it?").reads(reader)
         session.runs(f"python -m pricelist samples/{name.lower()}.csv", "line 3: no price\n", 1)
         session.uses(tokens := tokens + 14_600)
         session.is_done(f"Not yet. `{reader}` stops at the third line of `{name.lower()}.csv`.")
-        session.later(2).asks("Then let it.").changes(reader, test)
-        session.runs(TESTS, f"{number + 8} passed\n").uses(tokens := tokens + 16_900)
+        session.later(2).asks("Then let it.").changes(demo_project.with_rule(files, supplier))
+        session.runs(TESTS, f"{number + 1} passed\n").uses(tokens := tokens + 16_900)
         session.is_done(
             f"## {name}\n\nThe reader takes {oddity} now:\n\n"
-            f"```python\nassert read(sample) == {{'bolt': Decimal('0.{number:02}')}}\n```\n\n"
-            f"- `{reader}`: one rule more\n- `{test}`: **{number + 8}** tests pass"
+            f"```python\nread({supplier.line!r}, {name.lower()!r})\n"
+            "{'bolt': Decimal('0.25')}\n```\n\n"
+            f"- `{reader}`: one rule more\n- `{test}`: **{number + 1}** tests pass"
         )
-        session.later(1).asks("Name it in the README.").changes("README.md")
+        session.later(1).asks("Name it in the README.")
+        session.changes(demo_project.with_supplier(files, supplier))
         session.uses(tokens := tokens + 5_200).is_done("Done, in the section *Suppliers*.")
         if number in FULL:
             session.is_compacted(f"The lists of {number} suppliers can be read; others follow.")
@@ -423,7 +388,7 @@ def elsewhere(session: Session) -> Session:
         session.asks("Make the front page load without scripts.")
         .plans(["List what the scripts do", "Replace the menu", "Remove the scripts"], [])
         .runs("ls public", "index.html\nmenu.css\nmenu.js\n")
-        .changes("public/index.html", "public/menu.css")
+        .changes(demo_project.without_scripts())
         .uses(31_800)
         .is_done("The page needs no scripts any more; the menu is plain CSS.")
     )
@@ -435,15 +400,15 @@ def compacted(session: Session) -> Session:
     return (
         session.asks("Say what has changed between two price lists.")
         .plans([], steps)
-        .reads("pricelist/reader.py")
-        .changes("pricelist/report.py")
-        .runs(TESTS, "7 passed\n")
+        .reads(READER)
+        .changes(demo_project.with_report(of_gone=False))
+        .runs(TESTS, "1 passed\n")
         .uses(228_300)
         .is_compacted("The report compares two lists; articles that are gone are still to do.")
         .uses(19_400)
         .plans(steps, [])
-        .changes("pricelist/report.py")
-        .runs(TESTS, "9 passed\n")
+        .changes(demo_project.with_report(of_gone=True))
+        .runs(TESTS, "1 passed\n")
         .uses(41_200)
         .is_done("New, gone and changed articles each get a line.")
     )
@@ -453,8 +418,8 @@ def done(session: Session) -> Session:
     """Tell of a small thing that is done."""
     return (
         session.asks("Write a README that fits on one screen.")
-        .reads("pricelist/reader.py")
-        .changes("README.md")
+        .reads(READER)
+        .changes(demo_project.with_readme())
         .uses(12_700)
         .is_done("It says what the project is for and what it does not do.")
     )
@@ -462,17 +427,17 @@ def done(session: Session) -> Session:
 
 def at_work(session: Session) -> Session:
     """Tell of work that goes on, with notes of which one is no longer backed."""
-    reader = "pricelist/reader.py"
     return (
         session.asks("Read price lists that contain empty lines, and say which line is wrong.")
         .plans([], ["Find where lines are read", "Pass over empty lines", "Name the line"])
-        .reads(reader)
-        .knows("prices.decimal", "Prices are Decimal, never float.", reader)
-        .knows("prices.comma", "A decimal comma is refused.", reader, seen="as it was before")
-        .runs(TESTS, "1 failed, 8 passed\n", exit_code=1)
+        .reads(READER)
+        .knows("lines.empty", "An empty line is an error.", READER)
+        .changes(demo_project.with_test_of_empty_lines(session.files))
+        .runs(TESTS, "1 failed, 13 passed\n", exit_code=1)
         .uses(146_400)
         .later(4)
-        .changes(reader, "tests/test_reader.py")
+        .changes(demo_project.with_empty_lines(session.files))
+        .knows("prices.decimal", "Prices are Decimal, never float.", READER)
         .decides(
             "d1",
             topic="errors",
@@ -483,10 +448,10 @@ def at_work(session: Session) -> Session:
             ["Find where lines are read", "Pass over empty lines"],
             ["Name the line", "Run the tests", "Say it in the README"],
         )
-        .runs(TESTS, "9 passed\n")
+        .runs(TESTS, "14 passed\n")
         .uses(187_900)
         .later(8)
-        .reads("tests/test_reader.py")
+        .reads(READER_TESTS)
         .uses(203_100)
     )
 
@@ -504,8 +469,7 @@ def helping(session: Session) -> Session:
 def main() -> None:
     """Write the demo where the command line says."""
     codex_home, project = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
-    write_project(project)
-    write_sessions(codex_home, project, datetime.now(UTC))
+    write_demo(codex_home, project, datetime.now(UTC))
 
 
 if __name__ == "__main__":

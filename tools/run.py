@@ -104,8 +104,7 @@ def choose(folder: Path | None) -> Shown:
     say("Sessions", f"none in {home}; a demo instead, in {DEMO} (made anew at each start)")
     shutil.rmtree(DEMO, ignore_errors=True)
     project = DEMO / "pricelist"
-    demo.write_project(project)
-    longest = demo.write_sessions(DEMO / "codex_home", project, datetime.now(UTC))
+    longest = demo.write_demo(DEMO / "codex_home", project, datetime.now(UTC))
     return Shown(DEMO / "codex_home", folder or project, longest)
 
 

@@ -46,6 +46,23 @@ def test_demo_is_read_without_a_problem_and_has_one_of_each_kind(demo: Path) -> 
     assert len({each["cwd"] for each in sessions}) == 2
 
 
+def test_demo_files_come_back_to_the_marked_turn_and_return(demo: Path) -> None:
+    session = json.loads(ask(demo, "sessions"))[0]["sessionId"]
+    project = demo.parent / "pricelist"
+    before = {path: path.read_text() for path in project.rglob("*.*")}
+
+    to = ("restore-files", session, "--marker", "nine suppliers work")
+    done: dict[str, Any] = json.loads(ask(demo, *to))
+
+    assert [row["written"] for row in done["rows"]] == [True, True, True]
+    assert (project / "README.md").read_text().count("\n- ") == 8  # the ninth comes a turn later
+    reader = (project / "pricelist" / "reader.py").read_text()
+    assert "iversen" in reader
+    assert "jensen" not in reader
+    ask(demo, "undo-restore-files", done["operationId"])
+    assert {path: path.read_text() for path in before} == before
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for VS Code is a shell script")
 def test_installed_vs_code_is_used(tmp_path: Path) -> None:
     code, vsix, log = tmp_path / "code", tmp_path / "x.vsix", tmp_path / "log"
