@@ -2,7 +2,7 @@
 
     python tools/terminal.py [CHROMIUM]
 
-The commands run for real, over the sessions of `tools/demo.py`.
+The commands run for real, over the sessions of `tools/demo.py`; a view lists five artifacts.
 """
 
 import html
@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURE = ROOT / "docs" / "terminal.png"
-SIZE = "1080,710"
+SIZE = "1080,770"
 WIDTH = 113
 """Where a line is cut, as a terminal would cut it in a list."""
 
@@ -50,6 +50,8 @@ def main() -> int:
         home, project = Path(folder, "codex"), Path(folder, "pricelist")
         demo = [sys.executable, str(ROOT / "tools" / "demo.py"), str(home), str(project)]
         subprocess.run(demo, check=True, stdout=subprocess.DEVNULL)
+        state = home / "codex-checkpoints"
+        (state / "config.toml").write_text("[caps]\nmaxRecentArtifacts = 5\n")
         listed = shown(home, project, "sessions")
         session = re.findall(r"[0-9a-f]{8}-[0-9a-f]{4}", listed)[0]
         page = Path(folder, "page.html")
