@@ -689,6 +689,19 @@ def test_interrupted_turn_is_compacted_with_a_remark(home: Home, into: str) -> N
     assert done["remarkText"] == "The last turn was cut off: no process holds the session."
 
 
+def test_refusal_of_an_open_turn_says_that_it_may_have_been_cut_off(home: Home):
+    home.put(just_written(OPEN))
+
+    idle = home.here("compact", thread(1), "--dry-run").stderr.decode()
+    with home.loaded():
+        at_work = home.here("compact", thread(1), "--dry-run").stderr.decode()
+
+    said = "The last turn has not ended yet."
+    cut_off = "If Codex no longer works on it, it was cut off. --force does it anyway."
+    assert idle == f"{said} {cut_off} [turn_not_complete]\n"
+    assert at_work == f"{said} Let Codex finish it, or stop it there. [turn_not_complete]\n"
+
+
 def test_interrupted_turn_is_compacted_on_request_if_nobody_holds_it(
     home: Home,
 ) -> None:

@@ -31,9 +31,11 @@ test("single items of a pack are in the singular, and pins appear only if there 
   assert.doesNotMatch(countWords({ ...counts, turns: 0 }), /\b0 /);
 });
 
-test("a pack is named after its session, without any path syntax", () => {
-  const name = packName(session({ named: true, title: "../../etc/passwd: the shop" }));
+test("a pack is named after its session, without path syntax or an ellipsis", () => {
+  const name = packName(
+    session({ named: true, title: "../../etc/passwd: the shop of all suppliers" }),
+  );
 
   assert.match(name, /\.pack\.json$/);
-  assert.ok(!/[/\\:]/.test(name), name);
+  assert.ok(!/[/\\:…]/.test(name), name);
 });

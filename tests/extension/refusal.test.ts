@@ -55,13 +55,14 @@ test("a sentence of the server stays one line of text", () => {
   assert.doesNotMatch(sentence, /\p{Cc}|\p{Bidi_Control}/u);
 });
 
-test("advice that is no command line follows a refusal without a button", () => {
+test("advice follows a refusal without a button, and one of an open turn; a command line does not", () => {
   const hint = "Say what holds in the project.";
   const words = (code: string, advice: unknown) =>
     refusalWords(code, SAID, { hint: advice }).sentence;
 
   assert.equal(words("policy_text", hint), `${SAID} ${hint}`);
   assert.equal(words("policy_text", 7), SAID);
+  assert.equal(words("turn_not_complete", hint), `${SAID} ${hint}`);
   assert.equal(words("session_live", hint), SAID);
   assert.equal(words("item_too_large", "Run `codex-checkpoints archive x`, or --force."), SAID);
 });

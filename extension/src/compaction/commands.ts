@@ -127,9 +127,9 @@ async function askPlace(title: string): Promise<Place["how"]> {
     { label: `${here}, Summarised by Codex`, detail, ...to("in-place", "codex") },
   ];
   const missing = {
-    label: "Not Available",
+    label: "Summarised by Codex: Not Available",
     iconPath: new vscode.ThemeIcon("circle-slash"),
-    detail: "The Codex CLI writes this summary, and it is not on the PATH of this machine.",
+    detail: "It needs the Codex CLI, which is not on the PATH of this machine.",
   };
   const items: readonly Place[] = [
     { label: fresh, detail: stays, ...to("new", "checkpoint") },

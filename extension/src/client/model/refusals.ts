@@ -88,7 +88,8 @@ export function refusalWords(
   canForce = false,
 ): RefusalWords {
   const remedies = remediesOf(code, facts);
-  const isAdvised = remedies.length === 0 || code.startsWith("remote_");
+  const isAdvised =
+    remedies.length === 0 || code === "turn_not_complete" || code.startsWith("remote_");
   const advice = isAdvised ? adviceIn(facts) : "";
   const offered = remedies.filter((remedy) => canForce || !FORCING.includes(remedy));
   return { sentence: [plain(message), advice].join(" ").trim(), remedies: offered };
@@ -138,6 +139,7 @@ const TITLES: Readonly<Record<string, string>> = {
   archive: "Archive Session",
   compact: "Compact Session…",
   connect: "Connect Codex…",
+  delete: "Delete Session Branch…",
   doctor: "Open Doctor Report",
   lineage: "Open Session Page",
   resume: "Resume in Terminal",

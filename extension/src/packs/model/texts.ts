@@ -4,7 +4,7 @@ import type { PackCounts, SessionSummary } from "../../client/protocol.ts";
 import { countedIfAny, fileName, listed, subject } from "../../common/model/text.ts";
 
 export function packName(session: SessionSummary): string {
-  return `${fileName(subject(session))}.pack.json`;
+  return `${fileName(subject(session)).replace(/…$/, "")}.pack.json`;
 }
 
 export function countWords(counts: PackCounts): string {

@@ -222,7 +222,9 @@ def declined_by(declined: Declined, source: CompactionSource) -> Refusal:
     """Return the refusal for a replacement that the core did not build (JUN-45)."""
     facts = {"sessionId": source.session_id, **declined.facts}
     if declined.reason == "turn_not_complete":
-        facts |= {"hint": "Let Codex finish it, or stop it there.", "canForce": not source.live}
+        cut_off = "If Codex no longer works on it, it was cut off."
+        hint = "Let Codex finish it, or stop it there." if source.live else cut_off
+        facts |= {"hint": hint, "canForce": not source.live}
     elif declined.reason == "not_smaller":
         facts["canForce"] = True
     why = _SENTENCES[declined.reason]
