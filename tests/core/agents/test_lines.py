@@ -279,6 +279,15 @@ def test_needed_line_loses_its_images_and_keeps_its_words():
     assert task(data) == ("last", "u1")
 
 
+@pytest.mark.timeout(20)
+def test_long_line_of_words_too_short_for_an_image_is_read_without_delay():
+    text = ("x" * 4_000 + " ") * 1_200
+
+    replay = read(rollout(session(), user(text), complete()))
+
+    assert (replay.seq, replay.scale.skipped) == (3, {})
+
+
 def test_shortened_text_has_no_hash():
     text = "a word, then " + "QUJD" * 2_000_000
     answered = (call("mcp__docs__find", {}, "c1"), output("c1", text))

@@ -55,7 +55,8 @@ WORDS: Final = 1
 WHOLE: Final = 2
 
 _NO_LIMIT = 1 << 62
-_BLOB = re.compile(rb"([A-Za-z0-9+/=_-]{16})[A-Za-z0-9+/=_-]{4096,}")
+_BLOB = re.compile(rb"(?<![A-Za-z0-9+/=_-])([A-Za-z0-9+/=_-]{16})[A-Za-z0-9+/=_-]{4096,}")
+"""It begins where a word does: tried at each byte, a line of 8 MB took a minute."""
 _OPTIONAL = rb'(?:,"id":"[^"\\]{0,256}")?(?:,"status":"[^"\\]{0,64}")?'
 _ITEM = rb',"thread_id":"[^"\\]{0,64}","turn_id":"[^"\\]{0,64}","item":\{"type":"([A-Za-z]+)"'
 _PREFIX = re.compile(
