@@ -14,8 +14,9 @@ from codex_checkpoints.service.connect.status import HOW_TO_TRUST, Connection
 from codex_checkpoints.service.reading.session_row import problems_of, skipped_of
 from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.service.settings import WINDOW_VARIABLES, ignored_variable, what_helps
-from codex_checkpoints.storage.atomic_files import StorageError, unreadable_in
+from codex_checkpoints.storage.atomic_files import StorageError
 from codex_checkpoints.storage.contract import Row, StoreFault, moment
+from codex_checkpoints.storage.journal_lines import unreadable_in
 from codex_checkpoints.storage.records import (
     AUDIT,
     COMPACTIONS,

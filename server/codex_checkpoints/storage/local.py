@@ -39,6 +39,7 @@ from codex_checkpoints.storage.contract import (
     in_text,
 )
 from codex_checkpoints.storage.index import Index
+from codex_checkpoints.storage.journal_lines import lines_in
 from codex_checkpoints.storage.rollout_file import FileReader, is_thread_id
 from codex_checkpoints.storage.store import RolloutStore, head, refuse_archived
 
@@ -80,7 +81,7 @@ class _Read(Generic[T]):
 def _codex_names(path: str) -> Mapping[str, ThreadName]:
     """Return the names in Codex's list; the last line of a thread counts."""
     found: dict[str, ThreadName] = {}
-    for line in atomic_files.lines_in(path, atomic_files.regular):
+    for line in lines_in(path, atomic_files.regular):
         if is_object(line) and isinstance(thread_id := line.get("id"), str):
             name = line.get("thread_name")
             text = name if isinstance(name, str) else None
@@ -100,7 +101,7 @@ def _moment(text: object) -> datetime:
 
 def _last_name(path: str) -> ThreadName | None:
     last: ThreadName | None = None
-    for line in atomic_files.lines_in(path):
+    for line in lines_in(path):
         if is_object(line) and isinstance(name := line.get("name", 0), str | None):
             last = ThreadName(name, _moment(line.get("at")))
     return last

@@ -25,12 +25,12 @@ from codex_checkpoints.storage.atomic_files import (
     Journal,
     StorageError,
     is_held,
-    lines_in,
     open_journal,
     own,
     storage_errors,
 )
 from codex_checkpoints.storage.contract import in_text
+from codex_checkpoints.storage.journal_lines import lines_in
 
 logger = logging.getLogger(__name__)
 
@@ -345,4 +345,4 @@ class Audit:
 
     def events(self) -> Iterator[object]:
         """Yield the readable lines, the oldest first; raises `StorageError`."""
-        return atomic_files.lines_in(self._path)
+        return lines_in(self._path)
