@@ -35,7 +35,7 @@ def text_at_the_end(touches: Sequence[FileTouch]) -> str | None:
     for touch in touches:
         if not touch.edits:
             continue
-        if touch.anew and touch.action != "delete":
+        if touch.rewrites and touch.action != "delete":
             text = content_of(touch)
         elif text is None or touch.hunks is None or touch.moved_to or touch.moved_from:
             return None
@@ -48,7 +48,7 @@ def states(path: str) -> Iterator[str]:
     """Yield the state of each such file that was changed after it was written, and its proof."""
     for uri, touches in edits_of(path).items():
         made = [each for each in touches if each.edits]
-        if len(made) < 2 or not made[0].anew or made[0].action == "delete":  # noqa: PLR2004 - written, then changed
+        if len(made) < 2 or not made[0].rewrites or made[0].action == "delete":  # noqa: PLR2004 - written, then changed
             continue
         text = text_at_the_end(made)
         if text is None:

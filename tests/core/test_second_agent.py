@@ -26,6 +26,7 @@ from codex_checkpoints.core.events import (
     Event,
     FilesChanged,
     FileViewed,
+    InputGiven,
     NotUnderstood,
     Outcome,
     OutputText,
@@ -33,7 +34,6 @@ from codex_checkpoints.core.events import (
     Record,
     RolledBack,
     SessionMeta,
-    Told,
     UserMessage,
 )
 from codex_checkpoints.core.losses.file_activity import FileActivity
@@ -100,7 +100,7 @@ class OakDeriver:
                 ended = _ended(parent, call, text)
                 outcome = Outcome(text.startswith("failed"), printed=text)
                 yield OutputText(parent, str(call["use"]), outcome, None, False, None)
-                yield Told()
+                yield InputGiven()
                 yield CallEnded(ended, (), None, FOLDER)
             case _:
                 yield NotUnderstood("unknown_type")

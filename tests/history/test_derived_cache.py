@@ -169,10 +169,10 @@ def test_cached_digest_counts_only_with_unchanged_inputs(
 def note(home: Home, payload: dict[str, object]) -> None:
     """Add a note that rests on the first message."""
     with home.house() as house:
-        said = house.sessions.open(thread(1))[1].now().state.turns.turns[0].said
-    assert said is not None
+        request = house.sessions.open(thread(1))[1].now().state.turns.turns[0].request
+    assert request is not None
     file = home.user / "note.json"
-    file.write_text(json.dumps(payload | {"evidence": {"source": "user", "ref": said.ref}}))
+    file.write_text(json.dumps(payload | {"evidence": {"source": "user", "ref": request.ref}}))
     home.json("apply", thread(1), str(file))
 
 

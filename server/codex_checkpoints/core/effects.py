@@ -45,7 +45,7 @@ _HEADER: Final = re.compile(r"\*\*\* (?:Add|Update|Delete) File:(.*)")
 class Touched:
     """The effect of a call on one file; its patch lists the rows of the file under `name`.
 
-    `anew`: it replaces the whole earlier content.  `moved_from` and `moved_to` are uris, the other
+    `rewrites`: it replaces the whole content.  `moved_from` and `moved_to` are uris, the other
     end of a move.  `onto` is the uri of the target of a copy or a move by a command: if it is a
     folder, it is not a file of that name.  `added` is the hash of the whole text of a file that a
     patch added.
@@ -54,7 +54,7 @@ class Touched:
     uri: str
     name: str
     action: Action
-    anew: bool = False
+    rewrites: bool = False
     moved_from: str | None = None
     moved_to: str | None = None
     onto: str | None = None
@@ -136,10 +136,10 @@ class Effects:
                     yield Touched(start, each.name, "move", moved_to=uri, onto=onto)
                     yield Touched(uri, first.name, "move", moved_from=start, onto=onto)
             elif each.action == "add" and (uri in again or uri in rewritten):
-                yield Touched(uri, each.name, "update", anew=True, added=each.hash)
+                yield Touched(uri, each.name, "update", rewrites=True, added=each.hash)
             elif uri not in again:
-                anew = each.action in {"add", "delete"}
-                yield Touched(uri, each.name, each.action, anew, onto=onto, added=each.hash)
+                rewrites = each.action in {"add", "delete"}
+                yield Touched(uri, each.name, each.action, rewrites, onto=onto, added=each.hash)
         if source is not None:  # the other end's name cannot be kept
             yield Touched(source[1], source[0].name, "move")
 

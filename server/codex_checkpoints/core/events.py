@@ -123,7 +123,7 @@ class GoalSet:
 
 
 @frozen
-class PlanTold:
+class PlanMessage:
     """A plan that the agent proposes, or that a person `approved`, handed over outside any task."""
 
     text: str
@@ -151,7 +151,7 @@ class AgentWrote:
 
 
 @frozen
-class ReviewTold:
+class ReviewMessage:
     """A person's request for a review, in Codex's words, or the findings, a line each."""
 
     text: str
@@ -374,7 +374,7 @@ Opener = Literal["compaction", "undo", "restore"]
 
 
 @frozen
-class Told:
+class InputGiven:
     """The model was given context or a result."""
 
 
@@ -557,11 +557,11 @@ Event = (
     | HistoryRetracted
     | GoalSet
     | GoalContinued
-    | PlanTold
+    | PlanMessage
     | PlanSet
     | AgentWrote
-    | ReviewTold
-    | Told
+    | ReviewMessage
+    | InputGiven
     | Thought
     | Called
     | Answered

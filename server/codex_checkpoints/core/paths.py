@@ -94,8 +94,8 @@ class _Place:
 
     def joined(self, text: str, *, windows: bool) -> "_Place":
         """Return the place that the path `text` names, seen from here."""
-        root, names, anew = (_windows_root if windows else _posix_root)(self, text)
-        parts = [] if anew else list(self.parts)
+        root, names, is_rooted = (_windows_root if windows else _posix_root)(self, text)
+        parts = [] if is_rooted else list(self.parts)
         for name in names.split("/"):
             if name == "..":
                 if parts and parts[-1] != "..":
@@ -111,7 +111,7 @@ _NOWHERE = _Place("", ())
 
 
 def _posix_root(start: _Place, text: str) -> tuple[str, str, bool]:
-    """Return root, names, and whether they begin anew; two leading slashes count as one."""
+    """Return root, names, and whether these start at the root; two leading slashes count as one."""
     return ("/", text, True) if text.startswith("/") else (start.root, text, False)
 
 

@@ -20,7 +20,7 @@ from codex_checkpoints.core.turns import Ended, Turn
 MOST_ROWS = 400
 """With more turns a row represents several."""
 
-SAVED = 13
+SAVED = 14
 """The version of the result of `Timeline.save`; raise it whenever `_Tally` or `take` changes."""
 
 

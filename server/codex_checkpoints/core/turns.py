@@ -55,7 +55,7 @@ class Typed:
     """The requests of a turn without the messages that only the history records."""
 
     messages: list[str]
-    said: Request | None
+    request: Request | None
 
 
 @define
@@ -78,7 +78,7 @@ class Turn:
     aborted: bool = False
     rolled_back: bool = False
     messages: list[str] = Factory(list[str])
-    said: Request | None = None
+    request: Request | None = None
     planned: Planned | None = None
     stamp: str | None = None
     failed: bool = False
@@ -100,7 +100,7 @@ class TaskText:
     `may_name_more`: it is short, and no earlier request is known that it continues.
     """
 
-    said: Request
+    request: Request
     text: str
     may_name_more: bool
 
@@ -238,18 +238,18 @@ class Turns:
         """Return the turn that a further message steers; turns of the history may be dropped."""
         turn.by_user = True
         if in_history and not turn.from_history and turn.typed is None:
-            said = turn.said and evolve(turn.said, texts=[*turn.said.texts])
-            turn.typed = Typed([*turn.messages], said)
+            request = turn.request and evolve(turn.request, texts=[*turn.request.texts])
+            turn.typed = Typed([*turn.messages], request)
         return turn
 
     def say(self, turn: Turn, text: str, ref: str, seq: int, order: int) -> None:
         """Add the text of a user message to its turn; a review repeats it in fewer words."""
-        if turn.said is None or (turn.said.asked == "review" and not turn.said.typed):
-            turn.said = Request([text], ref, seq, order, self._new_plan(), typed=True)
+        if turn.request is None or (turn.request.asked == "review" and not turn.request.typed):
+            turn.request = Request([text], ref, seq, order, self._new_plan(), typed=True)
             self.unused.clear()
         else:
-            turn.said.steer(text, ref, seq, order)
-            turn.said.typed = True
+            turn.request.steer(text, ref, seq, order)
+            turn.request.typed = True
 
     def ask(self, asked: UserlessRequest, turn_id: str | None = None) -> None:
         """Take a plan, a review or a message of another agent, for the turn that works on it.
@@ -353,7 +353,7 @@ class Turns:
         names = {place: turn.turn_id for place, turn in enumerate(self.turns)}
         for turn in kept:
             if turn.typed is not None:
-                turn.messages, turn.said = turn.typed.messages, turn.typed.said
+                turn.messages, turn.request = turn.typed.messages, turn.typed.request
                 turn.by_user, turn.typed = False, None
         self.turns[:] = kept
         self._places = {turn.turn_id: place for place, turn in enumerate(kept)}
@@ -388,7 +388,7 @@ class Turns:
     @property
     def has_messages(self) -> bool:
         """Return whether a user message was read."""
-        return any(turn.said is not None and turn.said.typed for turn in self.turns)
+        return any(turn.request is not None and turn.request.typed for turn in self.turns)
 
     def at(self, turn_id: str | None) -> Turn | None:
         """Return the turn that a record belongs to; None before the first turn."""
@@ -421,10 +421,10 @@ class Turns:
         A goal in force or an approved plan is the task if it is newer than the last user message.
         Otherwise the newest turn of a user is.  If nobody wrote a message, the newest request is.
         """
-        said = [turn.said for turn in self.counting() if turn.said is not None]
-        typed = [each for each in said if each.typed] or said
+        requests = [turn.request for turn in self.counting() if turn.request is not None]
+        typed = [each for each in requests if each.typed] or requests
         last = max(typed, key=lambda one: one.order, default=self.replaced)
-        goal = self._goal_as_task(said)
+        goal = self._goal_as_task(requests)
         plan = None if self.plan is None else _alone(self.plan, self.plan.order)
         newest = max(
             (each for each in (last, goal, plan) if each is not None),
@@ -435,7 +435,9 @@ class Turns:
             return None
         if newest is not last:
             return TaskText(newest, newest.first, may_name_more=False)
-        earlier = [each for each in said if each.order < newest.order and each.asked != "review"]
+        earlier = [
+            each for each in requests if each.order < newest.order and each.asked != "review"
+        ]
         earlier.sort(key=lambda one: -one.order)
         firsts = [each.first for each in earlier]
         text, is_named = joined(newest, firsts if before is None else [*firsts, asked_in(before)])
@@ -469,24 +471,24 @@ class Turns:
 
     # --- implementation ---------------------------------------------------------------------------
 
-    def _goal_as_task(self, said: list[Request]) -> Request | None:
+    def _goal_as_task(self, requests: list[Request]) -> Request | None:
         """Return the goal in force as a request, as new as the newest turn that works for it."""
         goal = self.goal
         if goal is None or not goal.is_in_force:
             return None
-        turns = (each.order for each in said if not each.typed and each.ref == goal.ref)
+        turns = (each.order for each in requests if not each.typed and each.ref == goal.ref)
         return _alone(goal, max(turns, default=goal.order))
 
     def _new_plan(self) -> str | None:
         """Return the approved plan if no request came after it."""
         plan = self.plan
-        said = (turn.said.order for turn in self.turns if turn.said is not None)
-        return None if plan is None or max(said, default=0) > plan.order else plan.short
+        orders = (turn.request.order for turn in self.turns if turn.request is not None)
+        return None if plan is None or max(orders, default=0) > plan.order else plan.short
 
     def _reviewing_task(self) -> str | None:
         """Return the running task if a review began it."""
         turn = self._running_turn()
-        is_review = turn is not None and turn.said is not None and turn.said.asked == "review"
+        is_review = turn is not None and turn.request is not None and turn.request.asked == "review"
         return self.task if is_review else None
 
     def _ended_review(self, turn_id: str | None) -> str | None:
@@ -532,9 +534,11 @@ class Turns:
         self._open(turn)
         if asked is not None:
             turn.messages.append(asked.ref)
-            turn.said = _alone(asked, self.next_order())
+            turn.request = _alone(asked, self.next_order())
         elif self.replaced is not None:
-            turn.said = evolve(self.replaced, texts=[*self.replaced.texts], order=self.next_order())
+            turn.request = evolve(
+                self.replaced, texts=[*self.replaced.texts], order=self.next_order()
+            )
         self.unused.clear()
 
     def _asked_now(self) -> UserlessRequest | None:

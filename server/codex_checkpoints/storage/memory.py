@@ -31,7 +31,7 @@ from codex_checkpoints.storage.rollout_file import (
     ChunkReader,
     End,
     end_of,
-    lines_behind,
+    lines_after,
 )
 from codex_checkpoints.storage.store import RolloutStore, refuse_archived
 
@@ -136,7 +136,7 @@ class InMemoryThreadStore(RolloutStore[None]):
     ) -> Appended:
         del lock, expected
         old, end = self._rollouts[rollout.path][1], self._end(rollout)
-        lines, ordinals = lines_behind(end.ordinal, items, at)
+        lines, ordinals = lines_after(end.ordinal, items, at)
         new = (b"\n" if lines and end.torn else b"") + b"".join(lines)
         now = self.put(rollout.thread_id, old + new, rollout.rollout_id) if new else rollout
         return Appended(now, len(old), len(old) + len(new), ordinals)

@@ -339,7 +339,7 @@ def line_of(item: HistoryItem, ordinal: int | None, at: datetime) -> bytes:
     return text.encode("ascii") + b"\n"
 
 
-def lines_behind(
+def lines_after(
     last: int | None, items: Sequence[HistoryItem | Copied], at: datetime
 ) -> tuple[list[bytes], tuple[int, int] | None]:
     """Return lines after one with the ordinal `last`, and the ordinals of their first and last.

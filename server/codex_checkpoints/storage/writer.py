@@ -36,7 +36,7 @@ from codex_checkpoints.storage.contract import (
 )
 from codex_checkpoints.storage.file_lock import open_flags
 from codex_checkpoints.storage.locks import WriterLock, is_live
-from codex_checkpoints.storage.rollout_file import decompressed, end_of, lines_behind, reading
+from codex_checkpoints.storage.rollout_file import decompressed, end_of, lines_after, reading
 from codex_checkpoints.storage.session_files import look_of, parse_name, roots, within
 
 PACKED = ".zst"
@@ -94,7 +94,7 @@ def append(
         if expected is not None and expected != look_of(look):
             raise Conflict("the session file has changed since it was looked at")
         end = end_of(reading(file), look.st_size, lock.thread_id)
-        lines, ordinals = lines_behind(end.ordinal, items, at)
+        lines, ordinals = lines_after(end.ordinal, items, at)
         data = b"".join(lines)
         if not data:
             return look.st_size, look.st_size, ordinals

@@ -97,7 +97,7 @@ def test_a_file_that_the_patch_before_rewrote_can_be_deleted():
         form="paginated",
     )
 
-    assert [(each.action, each.anew) for each in files["a.py"]] == [
+    assert [(each.action, each.rewrites) for each in files["a.py"]] == [
         ("update", True),
         ("delete", True),
     ]

@@ -28,7 +28,7 @@ class FileTouch:
     `hunks` are the rows of a patch, None if the change was not a patch.  `text` is the whole text
     after the change and `hash` its hash, if the record holds it.  `content` is the whole text of an
     added or deleted file in an item or event.  `moved_from` is the previous uri of the file,
-    `moved_to` its next one.  `anew`: the file was rewritten completely.  If git restored the file,
+    `moved_to` its next one.  `rewrites`: it replaced the whole content.  If git restored the file,
     `undone_from` is the position of the first line whose changes were discarded.  `call_id` is the
     id of the call that made the change.
     """
@@ -42,7 +42,7 @@ class FileTouch:
     hash: str | None = None
     moved_from: str | None = None
     moved_to: str | None = None
-    anew: bool = False
+    rewrites: bool = False
     undone_from: int | None = None
     content: str | None = None
     call_id: str | None = None
@@ -62,7 +62,7 @@ class FileTouch:
     def touched(self) -> Touched:
         """Return this touch as the effect of a call on a file."""
         ends = self.moved_from, self.moved_to
-        return Touched("", "", self.action, self.anew, *ends)
+        return Touched("", "", self.action, self.rewrites, *ends)
 
     def is_undone_by(self, later: FileTouch) -> bool:
         """Return whether a later touch discarded this one."""
@@ -113,7 +113,7 @@ class Edits(Fold):
             # The rows of a move belong to the new name; the old name has none.
             rows = [] if each.moved_to else effects.rows.get(each.name) if changes else None
             text, proof = None, each.added
-            if each.anew and rows is not None and each.action != "delete":
+            if each.rewrites and rows is not None and each.action != "delete":
                 text = "".join(f"{row[1:]}\n" for row in rows if row[:1] == "+")
             elif each.action == "read" and not changes:
                 text, proof = effects.printed_file
@@ -129,7 +129,7 @@ class Edits(Fold):
                     proof,
                     each.moved_from,
                     each.moved_to,
-                    each.anew,
+                    each.rewrites,
                     content=effects.contents.get(each.name) if changes else None,
                     call_id=effects.ended.call.call_id,
                 )
@@ -220,7 +220,7 @@ def _along(
     for at in steps:
         touch = touches[at]
         if touch.edits:
-            patched = touch.action == "update" and touch.hunks is not None and not touch.anew
+            patched = touch.action == "update" and touch.hunks is not None and not touch.rewrites
             found = applied(text, touch.hunks or (), back=back) if patched else None
             if found is None:
                 return

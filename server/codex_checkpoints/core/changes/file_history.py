@@ -134,7 +134,7 @@ class FileHistory:
         self.deleted, self.moved_to = touched.action == "delete", touched.moved_to
         if touched.action == "move":
             self.moved_from = touched.moved_from
-        if touched.anew:
+        if touched.rewrites:
             self.whole = whole
             self.names.clear()
         if is_added and not self.was_there:

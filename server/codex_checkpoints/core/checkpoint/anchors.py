@@ -159,7 +159,7 @@ class Newest(Fold):
         anchors: list[Anchor] = []
         turns = self.replay.state.turns if self._turns is None else self._turns
         for turn in reversed([*turns.counting()]):
-            last = turn.said
+            last = turn.request
             if last is not None and last.ref not in texts:
                 texts[last.ref] = value(last.texts[-1], FIRST_WORDS), last.seq
             for ref in reversed(turn.messages):

@@ -28,7 +28,7 @@ from codex_checkpoints.core.events import RecordedText, SessionMeta, Source
 LONGEST_TAIL = 1 << 23
 """A longer last line, in bytes, is not read before its line feed is written."""
 
-SAVED = 28
+SAVED = 29
 """The version of the result of `Replay.save`."""
 
 

@@ -172,11 +172,11 @@ def task_of(state: State) -> Task | None:
     last = state.turns.task_of(None if before is None else before.text)
     if last is None:
         return before
-    return Task(cut(last.text, MAX_VALUE_CHARS), Evidence("user", last.said.ref))
+    return Task(cut(last.text, MAX_VALUE_CHARS), Evidence("user", last.request.ref))
 
 
 def request_in(turn: Turn) -> str | None:
     """Return the request of a turn, cut like a task; it may be only a picture."""
-    if turn.said is None:
+    if turn.request is None:
         return PICTURE if turn.pictured else None
-    return cut(turn.said.text, MAX_VALUE_CHARS)
+    return cut(turn.request.text, MAX_VALUE_CHARS)

@@ -74,7 +74,7 @@ class Reducer:
             case events.Called():
                 state.worked_at = record.position
                 state.turns.called()
-            case events.Told():
+            case events.InputGiven():
                 state.worked_at = record.position
             case events.Thought():
                 state.worked_at = record.position
@@ -112,11 +112,11 @@ class Reducer:
                 state.turns.goal_continues()
             case events.PlanSet():
                 _set_plan(state, event, record)
-            case events.PlanTold(text=text):
+            case events.PlanMessage(text=text):
                 take_plan(state, asked_by(state, "plan", text, record), approved=event.approved)
             case events.AgentWrote():
                 take_letter(state, event, record)
-            case events.ReviewTold(text=text):
+            case events.ReviewMessage(text=text):
                 if not event.ended:
                     state.turns.ask(asked_by(state, "review", text, record), event.turn_id)
             case events.WindowOpened():

@@ -86,7 +86,7 @@ _TELLS = {
 """The facts that some lines give, by the type of their event or their kind."""
 
 
-def _told_by(kind: re.Match[bytes] | None) -> int:
+def _facts_of(kind: re.Match[bytes] | None) -> int:
     """Return the facts that a line of this kind may have."""
     if kind is None:
         return _ALL
@@ -257,11 +257,11 @@ class _Beginning:
         passes_over = passes_over and self.inherits is False
         for data, start, stop in lines:
             kind = _kind(data, start, stop) if passes_over else None
-            told = _told_by(kind)
+            facts = _facts_of(kind)
             seen = None
-            if told & (_PROMPT if self.named else _PROMPT | _TURN):
+            if facts & (_PROMPT if self.named else _PROMPT | _TURN):
                 seen = _seen(data[start:stop], paginated=head.paginated)
-            elif told & _TURN:
+            elif facts & _TURN:
                 self.has_tasks = True
             if self.named is None:
                 self.named = seen is None or seen[0] != "compacted"
@@ -303,7 +303,7 @@ class _Beginning:
                 message = _message(item, found.head)
                 if message is not None and found.first_text is None:
                     found.first_text = title_of(message) or None
-            case events.PlanTold(text=text, approved=True) if not self.turns.task_open:
+            case events.PlanMessage(text=text, approved=True) if not self.turns.task_open:
                 self.planned = True
                 self._title(value(heading_of(text), MAX_VALUE_CHARS))
             case events.GoalSet(objective=objective) if objective is not None:
@@ -389,7 +389,7 @@ class _End:
             if not piece.startswith(quiet, start + shift, stop):
                 begun = piece[start : start + _AHEAD] + rest[-1][:_AHEAD] if rest else b""
                 kind = match(begun) if rest else match(piece, start, stop)
-                if wanted & _told_by(kind):
+                if wanted & _facts_of(kind):
                     raw = piece[start:stop]
                     if not self._read_line(b"".join((raw, *reversed(rest))) if rest else raw):
                         return False
@@ -400,10 +400,10 @@ class _End:
                     # A fact that is not wanted now is not wanted later.
                     begins, ends = kind.start(1), kind.end()
                     shift = begins - start
-                    told = piece[begins:ends]
-                    is_new = not told.startswith(quiet) and not told.endswith(_HANDED_OVER)
+                    found = piece[begins:ends]
+                    is_new = not found.startswith(quiet) and not found.endswith(_HANDED_OVER)
                     if is_new and len(quiet) < _MOST_QUIET:
-                        quiet = (*quiet, told)
+                        quiet = (*quiet, found)
             stop, rest = start - 1, ()
         self.quiet, self.shift = quiet, shift
         # The task of a prompt begins before it, mostly nearby.
@@ -452,7 +452,7 @@ class _End:
                 self.events.append(item)
             case events.UserMessage():
                 self._take_message(item)
-            case events.GoalSet() | events.PlanTold(approved=True) | events.AgentWrote():
+            case events.GoalSet() | events.PlanMessage(approved=True) | events.AgentWrote():
                 self.unknown &= ~_PROMPT  # it may be the task
             case events.TaskStarted(turn_id=turn_id):
                 self._take_window(item.window)
@@ -509,17 +509,17 @@ class _End:
         """
         if not self.unknown & _PROMPT:
             return
-        turns, told = self._replayed()
-        request = turns.task_of()
-        if not told or (request is not None and implements_plan(request.said.first)):
+        turns, is_known = self._replayed()
+        task = turns.task_of()
+        if not is_known or (task is not None and implements_plan(task.request.first)):
             self.unknown &= ~_PROMPT
-        elif request is not None and (is_all or not request.may_name_more):
-            self.found.task = cut(request.text, MAX_VALUE_CHARS)
+        elif task is not None and (is_all or not task.may_name_more):
+            self.found.task = cut(task.text, MAX_VALUE_CHARS)
             self.unknown &= ~_PROMPT
             if self._has_no_tasks:
                 self.unknown &= ~_TURN  # no event will show it
         else:
-            self.short = request is not None
+            self.short = task is not None
 
     def _replayed(self) -> tuple[Turns, bool]:
         """Return the turns from the events so far, and whether no task without a message is a turn.
@@ -527,14 +527,14 @@ class _End:
         A task that declares that it does not continue the goal has no request.
         """
         turns, own = Turns(), self.found.head.parent_session is None
-        silent, is_told = False, True
+        silent, is_known = False, True
         for each in reversed(self.events):
             match each:
                 case events.TaskStarted(turn_id=turn_id, parent=parent, for_goal=for_goal):
-                    is_told, silent = is_told and not silent, for_goal is not False
+                    is_known, silent = is_known and not silent, for_goal is not False
                     turns.task_started(turn_id, parent=parent if own else None)
                 case events.TaskEnded(turn_id=turn_id, aborted=aborted):
-                    is_told, silent = is_told and not silent, False
+                    is_known, silent = is_known and not silent, False
                     turns.task_ended(turn_id, 0, 0, aborted=aborted)
                 case events.UserMessage(turn_id=turn_id):
                     silent = False
@@ -544,7 +544,7 @@ class _End:
                         turns.say(turn, text, "", 0, turns.next_order())
                 case _:
                     pass
-        return turns, is_told and not silent
+        return turns, is_known and not silent
 
     def _judge(self) -> None:
         """Decide from the events of the newest tasks whether the last turn is open, if possible."""
@@ -560,13 +560,13 @@ class _End:
         if any(turn_id is not None and turn_id not in begun for turn_id in named):
             self._settle(turn_open=None)  # its turn may be an earlier one
             return
-        turns, is_told = self._replayed()
+        turns, is_known = self._replayed()
         if turns.task_open:
             self._settle(turn_open=True)
         elif turns.turns:
             last = turns.turns[-1]
             is_open = last.ended is None if last.in_task else None
-            self._settle(turn_open=is_open if is_told or not is_open else None)
+            self._settle(turn_open=is_open if is_known or not is_open else None)
 
     def _settle(self, *, turn_open: bool | None) -> None:
         self.found.turn_open = turn_open

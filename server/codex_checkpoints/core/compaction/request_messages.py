@@ -59,7 +59,7 @@ def asked_messages(turns: Turns) -> AskedMessages:
 
     A goal that has ended is included only if nobody wrote a message: it was the only request.
     """
-    typed = [turn.said for turn in turns.counting() if turn.said and turn.said.typed]
+    typed = [turn.request for turn in turns.counting() if turn.request and turn.request.typed]
     goal = turns.goal
     has_goal = goal is not None and not goal.foreign
     if goal is not None and not goal.is_in_force and (typed or goal.foreign):
@@ -68,7 +68,7 @@ def asked_messages(turns: Turns) -> AskedMessages:
     asked.sort(key=lambda each: each.seq)
     messages: list[AskedMessage] = []
     for each in asked:
-        later = sum(len(said.texts) for said in typed if said.seq > each.seq)
+        later = sum(len(request.texts) for request in typed if request.seq > each.seq)
         messages.append(AskedMessage(each.kind, _heading(each), each.text, later))
     return AskedMessages(tuple(messages), has_goal)
 

@@ -47,7 +47,7 @@ class Changes:
                 trail.onto = None
             rows = None if each.moved_to else effects.rows.get(each.name)
             counts = None if rows is None else PatchCounts.of(rows)
-            one = evolve(each, anew=each.anew or each.name in whole)
+            one = evolve(each, rewrites=each.rewrites or each.name in whole)
             trail.take(where, one, counts, began)
             self.files[each.uri] = trail
             if len(self.files) > _MOST:

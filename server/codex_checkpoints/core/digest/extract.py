@@ -119,11 +119,11 @@ class DigestExtract(events.Fold):
                 if objective != self._goal:
                     self._asked_otherwise(objective, None, record)
                 self._goal = objective
-            case events.PlanTold(text=text, approved=True):
+            case events.PlanMessage(text=text, approved=True):
                 self._asked_otherwise(text, None, record)
             case events.AgentWrote():
                 self._agent_wrote(event, record)
-            case events.ReviewTold():
+            case events.ReviewMessage():
                 self._reviewed_by(event, record)
             case events.Chosen():
                 where = self._where(record, event.turn_id)
@@ -246,7 +246,7 @@ class DigestExtract(events.Fold):
         where = self._where(record, event.turn_id)
         self._asked_otherwise(text or event.recipient, where.turn_id, record)
 
-    def _reviewed_by(self, event: events.ReviewTold, record: Record) -> None:
+    def _reviewed_by(self, event: events.ReviewMessage, record: Record) -> None:
         """Keep the request for a review, or its findings."""
         if not event.ended:
             self._reviewed = event.turn_id or self._state.turns.task

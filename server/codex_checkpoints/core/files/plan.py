@@ -232,7 +232,7 @@ class _Steps:
         if touch.undone_from is not None:
             raise _Stop("unknown", f"git put it back in {record}")
         copied = self._copied(uri, touch)
-        if touch.anew and touch.action != "delete":
+        if touch.rewrites and touch.action != "delete":
             return self._before_writing(uri, touch, past, copied)
         if touch.moved_from is not None and touch.hunks is not None:
             return self._before_arrival(uri, touch, touch.hunks, past, copied)

@@ -222,7 +222,7 @@ class LossReport:
     def _task(self, held: ReplacementText, task: Task) -> LostText:
         """Return the task; it is lost if one of its messages is."""
         asked = self.replay.state.turns.task_of()
-        parts = [task.text] if asked is None else asked.said.texts
+        parts = [task.text] if asked is None else asked.request.texts
         lost = [held.lost_text(part) for part in parts]
         is_lost = True if True in lost else None if None in lost else False
         return evolve(self._text(held, task.text, task.evidence.ref), lost=is_lost)
@@ -254,8 +254,8 @@ class LossReport:
         """Yield the `seq` of each message or plan of this session with a reference."""
         state = self.replay.state
         for turn in reversed(state.turns.turns):
-            if turn.said is not None and turn.said.ref == ref:
-                yield turn.said.seq
+            if turn.request is not None and turn.request.ref == ref:
+                yield turn.request.seq
             if turn.planned is not None and turn.planned.call_id == ref:
                 yield turn.planned.seq
         if state.planned is not None and state.planned.call_id == ref:

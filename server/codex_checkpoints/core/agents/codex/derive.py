@@ -219,7 +219,7 @@ class Deriver(Fold):
         known = self.known
         item = line.item if self._parses(line) else line.signal
         repeats = isinstance(item, UserMessage) and item.in_history and known.typed
-        self.item = "told" if repeats else item
+        self.item = "given" if repeats else item
         self._inherit(item, line.seq, line.stamp)
         if item == "unknown":
             self._scale.count("unknown_type")
@@ -255,7 +255,7 @@ class Deriver(Fold):
                 yield events.Called()
                 yield from self._call(item, line)
             case ToolOutput():
-                yield events.Told()
+                yield events.InputGiven()
                 yield from self._answer(item, line)
             case (
                 events.CommandRun() | events.FilesChanged() | events.ToolRan() | events.FileViewed()
@@ -289,8 +289,8 @@ class Deriver(Fold):
         match signal:
             case "unknown":
                 yield events.NotUnderstood("unknown_type")
-            case "told":
-                yield events.Told()
+            case "given":
+                yield events.InputGiven()
             case "thought":
                 yield events.Thought()
             case "called":
@@ -320,7 +320,7 @@ class Deriver(Fold):
             known.typed = True
             yield events.HistoryRetracted()
         repeats = item.in_history and known.typed
-        yield item if not repeats and injected_text.is_by_person(item) else events.Told()
+        yield item if not repeats and injected_text.is_by_person(item) else events.InputGiven()
 
     def _window(self, line: Line) -> Event:
         """Open a window; a long line, whose message not all readers read, opens no restore."""

@@ -14,8 +14,8 @@ from codex_checkpoints.core.events import (
     GoalSet,
     Limits,
     Outcome,
-    PlanTold,
-    ReviewTold,
+    PlanMessage,
+    ReviewMessage,
     RolledBack,
     SessionMeta,
     TaskEnded,
@@ -30,12 +30,12 @@ from codex_checkpoints.core.events import (
 )
 from codex_checkpoints.core.fields import content_hash, is_object, load, object_of, text_of
 
-Signal = Literal["unknown", "quiet", "told", "thought", "called", "answered", "compacted"]
-"""All that is needed of some lines.
+Signal = Literal["unknown", "quiet", "given", "thought", "called", "answered", "compacted"]
+"""The only fact that is needed of some lines.
 
-`unknown`: this version does not know its kind.  `quiet`: a checkpoint keeps nothing of it.  `told`:
-the model was given context or a result.  `thought`, `called`, `answered`: it reasoned, used a tool,
-wrote a message.  `compacted`: Codex replaced the context.
+`unknown`: this version does not know its kind.  `quiet`: a checkpoint keeps nothing of it.
+`given`: the model was given context or a result.  `thought`, `called`, `answered`: it reasoned,
+used a tool, wrote a message.  `compacted`: Codex replaced the context.
 """
 
 
@@ -59,9 +59,9 @@ Item = (
     | Limits
     | Trouble
     | GoalSet
-    | PlanTold
+    | PlanMessage
     | AgentWrote
-    | ReviewTold
+    | ReviewMessage
     | ThreadNamed
     | ToolCall
     | ToolOutput

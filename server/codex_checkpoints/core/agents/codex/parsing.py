@@ -53,7 +53,7 @@ def _message(payload: Json) -> items.Item:
         return events.UserMessage(
             texts, in_history=True, turn_id=turn_id_of(payload), pictured=pictured
         )
-    return "answered" if role == "assistant" else "told"
+    return "answered" if role == "assistant" else "given"
 
 
 def _has_picture(content: object) -> bool:
@@ -110,8 +110,8 @@ def _handed_over(payload: Json) -> items.Item:
     """Return text that Codex gives the model as the output of a call that it never made."""
     name = text_of(payload.get("name"))
     if name == APPROVED_PLAN:
-        return events.PlanTold("\n".join(texts_of(payload.get("output"))), approved=True)
-    return "unknown" if name is None else "told"
+        return events.PlanMessage("\n".join(texts_of(payload.get("output"))), approved=True)
+    return "unknown" if name is None else "given"
 
 
 def _letter(payload: Json) -> items.Item:
@@ -153,7 +153,7 @@ RESPONSES: Makers = {
     "agent_message": _agent_wrote,
     **_signals("thought", "reasoning"),
     **_signals("called", "web_search_call image_generation_call tool_search_call"),
-    **_signals("told", "tool_search_output"),
+    **_signals("given", "tool_search_output"),
     **_signals(
         "quiet",
         "compaction compaction_summary context_compaction compaction_trigger"
@@ -225,7 +225,7 @@ def _review_began(value: Json, turn_id: str | None = None) -> items.Item:
     hint = text_of(value.get("user_facing_hint")) or text_of(asked.get("instructions"))
     target = hint or text_of(asked.get("type")) or "changes"
     turn_id = turn_id or text_of(value.get("turn_id"))
-    return events.ReviewTold(f"Review: {target}", ended=False, turn_id=turn_id)
+    return events.ReviewMessage(f"Review: {target}", ended=False, turn_id=turn_id)
 
 
 def _review_ended(value: Json, turn_id: str | None = None) -> items.Item:
@@ -239,7 +239,9 @@ def _review_ended(value: Json, turn_id: str | None = None) -> items.Item:
         at = f" ({where}:{span.get('start')})" if where else ""
         lines.append(f"- {text_of(finding.get('title')) or ''}{at}")
         lines.append(text_of(finding.get("body")))
-    return events.ReviewTold("\n".join(line for line in lines if line), ended=True, turn_id=turn_id)
+    return events.ReviewMessage(
+        "\n".join(line for line in lines if line), ended=True, turn_id=turn_id
+    )
 
 
 def _user_message(payload: Json) -> items.Item:
@@ -431,7 +433,7 @@ def _tool_ran(item: Json) -> items.Item:
 
 def _plan_proposed(item: Json) -> items.Item:
     text = text_of(item.get("text"))
-    return "quiet" if text is None else events.PlanTold(text)
+    return "quiet" if text is None else events.PlanMessage(text)
 
 
 ITEMS: Makers = {
@@ -501,11 +503,11 @@ def signal_of(kind: str | None, tag: str | None, inner: str | None) -> items.Sig
     if kind != "response_item":
         return "quiet"
     if tag == "message":
-        return "answered" if inner == "assistant" else "told"
+        return "answered" if inner == "assistant" else "given"
     if tag in CALLS:
         return "called"
     if tag in OUTPUTS:
-        return "told"
+        return "given"
     signal = RESPONSES.get(tag or "", "quiet")
     return "quiet" if callable(signal) else signal
 

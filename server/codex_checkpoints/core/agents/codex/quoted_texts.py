@@ -31,7 +31,7 @@ from codex_checkpoints.core.events import (
     CallText,
     Chosen,
     OutputText,
-    PlanTold,
+    PlanMessage,
     TextEvent,
     ToolCall,
 )
@@ -98,7 +98,7 @@ class QuotedTexts(Fold):
         if tag in CALLS:
             yield from self._call(payload, line)
         elif tag in OUTPUTS:
-            if not isinstance(self._deriver.item, PlanTold):
+            if not isinstance(self._deriver.item, PlanMessage):
                 yield from self._output(payload)
         elif line.inner == _ITEM:
             item = object_of(payload.get("item"))

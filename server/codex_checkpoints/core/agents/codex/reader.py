@@ -256,7 +256,7 @@ class Reader:
         """
         scale, begun, i = self.scale, self.scale.offset, 0
         if self._long is not None:
-            i = self._go_on(self._long, data)
+            i = self._continue(self._long, data)
             if i < 0:
                 scale.offset = begun + len(data)
                 return len(data)
@@ -274,7 +274,7 @@ class Reader:
                 self._read(data[i:j], begun + i)
             else:
                 long = self._begin_long(data[i:j])
-                self._go_on(long, data[i : j + 1])
+                self._continue(long, data[i : j + 1])
             i = j + 1
         if i == 0 and not self.stopped and len(data) >= CHUNK:
             self._long = self._begin_long(data)
@@ -358,7 +358,7 @@ class Reader:
             return self.scale.ordinals is not None
         return prefix[2] is not None and int(prefix[2]) > self.scale.top
 
-    def _go_on(self, long: _LongLine, data: bytes) -> int:
+    def _continue(self, long: _LongLine, data: bytes) -> int:
         """Add bytes to a long line; return where the next line begins, or -1."""
         j = data.find(b"\n")
         long.add(data if j < 0 else data[:j])

@@ -32,7 +32,7 @@ from codex_checkpoints.core.events import (
     FilesChanged,
     GoalSet,
     Outcome,
-    PlanTold,
+    PlanMessage,
     RecordedText,
     Source,
     TaskEnded,
@@ -132,7 +132,7 @@ class RecordedTexts(Fold):
                 self._secrets[call_id] = secrets
             kind = "patch" if "*** Begin Patch" in text else "call"
             yield _Text(kind, script if self._scripts else text, (call_id,), looks)
-        elif isinstance(self._deriver.item, PlanTold) and self._deriver.item.approved:
+        elif isinstance(self._deriver.item, PlanMessage) and self._deriver.item.approved:
             yield from self._told(payload, line)
         elif tag in OUTPUTS:
             looks = call_id in self._looks
@@ -170,7 +170,7 @@ class RecordedTexts(Fold):
                 goal = self._turns.goal
                 is_new = goal is not None and goal.seq == line.seq
                 yield _Text("user", objective, (), repeats=not is_new)
-            case PlanTold(text=text, approved=True):
+            case PlanMessage(text=text, approved=True):
                 yield _Text("user", text, ())
             case AgentWrote(text=text) as item if text:
                 yield _Text("assistant" if item.is_answer else "user", text, (item.ref,))
