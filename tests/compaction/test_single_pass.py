@@ -1,4 +1,4 @@
-"""A compaction reads its session once: one pass over the bytes, for all who need them.
+"""A compaction and a first digest read their session once: one pass, for all who need it.
 
 What is counted are the bytes that are read of the session file itself, whoever reads them.
 """
@@ -6,6 +6,7 @@ What is counted are the bytes that are read of the session file itself, whoever 
 import contextlib
 import hashlib
 import os
+import shutil
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import cast
@@ -28,6 +29,7 @@ from codex_checkpoints.service.compaction.compact import Compacting
 from codex_checkpoints.service.compaction.install import Undoing
 from codex_checkpoints.service.compaction.request import CompactionRequest
 from codex_checkpoints.service.compaction.source import Sources
+from codex_checkpoints.service.history.digests import Digests
 from codex_checkpoints.service.history.resumed_history import ChainPart, read_parts
 from codex_checkpoints.service.reading.session_file import open_session
 from codex_checkpoints.service.sessions.sessions import Sessions
@@ -110,6 +112,25 @@ def test_cold_compaction_or_preview_reads_the_file_once(home: Home, large: bytes
             compacting.compact(asked(cast("Into", into)))
 
     assert is_once(count, path, END)
+
+
+@pytest.mark.parametrize("cut", [0, 1])
+def test_first_digest_reads_the_file_once_and_equals_a_later_one(
+    home: Home, large: bytes, cut: int
+):
+    path = home.put(large[: len(large) - cut])  # also without the end of the last line
+
+    with home.house() as house, counted(path) as count:
+        cold = Digests(house.sessions).digest(thread(1))
+    assert is_once(count, path)
+
+    shutil.rmtree(home.state)
+    with home.house() as house:
+        house.sessions.open(thread(1))
+        with counted(path) as count:
+            known = Digests(house.sessions).digest(thread(1))
+    assert is_once(count, path)
+    assert known == cold
 
 
 @pytest.mark.parametrize("meant", [thread(1)[:20], thread(1).upper(), "path"])

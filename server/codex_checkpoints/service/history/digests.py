@@ -170,7 +170,7 @@ class Digests:
 
         Refuses `unknown_session`, `unknown_turn`, `limit_exceeded`, `unreadable_source`.
         """
-        row, opened = self._sessions.open(session)
+        row, opened, own = self._opened(self._sessions.find(session))
         until = None
         if turn is not None:
             replay = opened.now()
@@ -182,7 +182,7 @@ class Digests:
             return digest_v1(self.gathered(row, until) if budget else DigestSource(), terms)
 
         def make() -> _WholeDigest:
-            replay, gathered = self._gathered(row)
+            replay, gathered = self._gathered(row, own=own)
             whole = self.as_of_now(row, opened, replay, gathered)
             return _WholeDigest(digest_v1(whole, terms), tuple(sorted(gathered.targets)))
 
@@ -193,6 +193,22 @@ class Digests:
         if not cache.may_quote(self._sessions.settings):
             return make().digest
         return cache.get_or_make(opened, WHOLE_DIGEST, inputs, make).digest
+
+    def _opened(self, row: Row) -> tuple[Row, SessionFile, tuple[Replay, DigestSource] | None]:
+        """Return a session read to its end, and its own quotable part if it was not read before.
+
+        Then one pass gives both.
+        """
+        first = Replay()
+        DigestExtract(first, row.session_id)
+        row, opened = self._sessions.open_row(row, first)
+        if opened.replay is not first:
+            return row, opened, None
+        now = opened.now()
+        (gathering,) = (fold for fold in now.folds if isinstance(fold, DigestExtract))
+        first.read_alone()
+        now.read_alone()
+        return row, opened, (now, gathering.gathered())
 
     def _inputs(
         self, row: Row, opened: SessionFile, terms: DigestTerms, targets: Collection[str]

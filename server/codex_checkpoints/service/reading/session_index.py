@@ -174,18 +174,23 @@ class SessionIndex:
             wanted = [path for path in found if path is not None and path not in seen]
         return self.current().get(thread_id)
 
-    def open(self, row: Row) -> SessionFile:
-        """Return the current session; raise `unreadable_source` if it cannot be read."""
-        session = self.open_uncached(row)
+    def open(self, row: Row, replay: Replay | None = None) -> SessionFile:
+        """Return the current session; raise `unreadable_source` if it cannot be read.
+
+        If it has to be read from its beginning, `replay` reads it, with the folds beside it.
+        """
+        session = self.open_uncached(row, replay)
         self._readers.keep(session)
         return session
 
-    def open_uncached(self, row: Row) -> SessionFile:
+    def open_uncached(self, row: Row, replay: Replay | None = None) -> SessionFile:
         """Like `open`, but do not cache the reader."""
         session = self._readers.take(row.path)
         with reading_file(row.path):
             if session is None or not session.moves_on():
-                session = self._opened(row.path)
+                session = self._opened(row.path, replay=replay)
+                if not session.replay.exact:
+                    session = self._opened(row.path)
         self._complete(row, session)
         return session
 
@@ -397,8 +402,12 @@ class SessionIndex:
         except UnreadableSource:
             return b"", None
 
-    def _opened(self, path: str, by: FoldSpec = CHECKPOINT) -> SessionFile:
-        return open_session(self.reader, path, self.chains.locate, seeds=self.seeds, by=by)
+    def _opened(
+        self, path: str, by: FoldSpec = CHECKPOINT, replay: Replay | None = None
+    ) -> SessionFile:
+        return open_session(
+            self.reader, path, self.chains.locate, replay=replay, seeds=self.seeds, by=by
+        )
 
 
 def unreadable(path: str, reason: str) -> Refusal:

@@ -26,6 +26,7 @@ from codex_checkpoints.storage.records import Records
 from codex_checkpoints.storage.workspace import Workspace
 
 if TYPE_CHECKING:
+    from codex_checkpoints.core.checkpoint.replay import Replay
     from codex_checkpoints.core.compaction.token_budget import WindowOverrides
     from codex_checkpoints.service.records.operation_records import CompactionRecords
     from codex_checkpoints.service.sessions.summaries import SessionSummary, Summaries
@@ -342,8 +343,11 @@ class Sessions:
 
     def open(self, session: str) -> tuple[Row, SessionFile]:
         """Return the row and the file of a session, read to its end; refuses as `find`."""
-        row = self.find(session)
+        return self.open_row(self.find(session))
+
+    def open_row(self, row: Row, replay: Replay | None = None) -> tuple[Row, SessionFile]:
+        """Return the same for a row; a file that was not read before is read by `replay`."""
         if row.path in self.catalogue.rows():
-            opened = self.catalogue.open(row)
+            opened = self.catalogue.open(row, replay)
             return self.catalogue.now(row), opened
         return row, self.catalogue.read(row)
