@@ -19,7 +19,7 @@ from codex_checkpoints.core.shell.script import APPLY_PATCH, is_powershell, spli
 from codex_checkpoints.core.shell.simple_commands import Act, act_of_words, name_of, plain_words
 
 _KEPT = 64
-"""Size of the cache of classified scripts: several readers ask for the same one."""
+"""Size of the caches of classified scripts: several readers ask for the same one."""
 
 _PLAINLY: Final = re.compile(
     r"(?:ls|rg|grep|wc|pwd|git (?:status|diff|log|show))"
@@ -120,7 +120,7 @@ def program_of(script: str) -> str:
 
     A script with several checks has them all.
     """
-    found = list(_programs(script))
+    found = _programs(script)
     return " && ".join(" ".join(each) for each in found) if all(found) else ""
 
 
@@ -129,7 +129,7 @@ def covering(script: str) -> tuple[str, ...]:
 
     `pytest` also runs the tests of `pytest tests/test_one.py`.
     """
-    found = list(_programs(script))
+    found = _programs(script)
     if len(found) != 1 or not found[0]:
         return (program_of(script),)
     name, *pointed_at = found[0]
@@ -148,12 +148,13 @@ def passed_by(script: str) -> tuple[str, ...]:
     return (whole, each[-1]) if len(each) > 1 else (whole,)
 
 
-def _programs(script: str) -> Iterator[tuple[str, ...]]:
-    """Yield each check as its program and its operands; empty if that is unclear."""
+@lru_cache(_KEPT)
+def _programs(script: str) -> tuple[tuple[str, ...], ...]:
+    """Return each check as its program and its operands; empty if that is unclear."""
     parts = split(script)
     if parts is None or (is_powershell(script) and any("{" in each.operators for each in parts)):
-        yield ()  # the commands of a block, and how often they run, are unclear
-        return
+        return ((),)  # the commands of a block, and how often they run, are unclear
+    programs: list[tuple[str, ...]] = []
     within: list[str] = []
     for part in parts:
         if part.name in {"cd", "pushd", "set-location"}:
@@ -161,7 +162,8 @@ def _programs(script: str) -> Iterator[tuple[str, ...]]:
         elif _act_of_part(part, is_posix=True) == "check" and part.name not in APPLY_PATCH:
             found = () if part.operators else _program(part)
             front = f"{' '.join(within)}: " if within and found else ""
-            yield (f"{front}{found[0]}", *found[1:]) if found else ()
+            programs.append((f"{front}{found[0]}", *found[1:]) if found else ())
+    return tuple(programs)
 
 
 def _program(part: SimpleCommand) -> tuple[str, ...]:
