@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { receivedNode } from "../../extension/src/checkpoint/model/rows.ts";
 import type { ConnectDoor, ConnectReport, Receipt } from "../../extension/src/client/protocol.ts";
+import { CODEX_PROBLEMS, DOOR_PROBLEMS } from "../../extension/src/client/words.ts";
 import { type ConnectionNode, connectionNodes } from "../../extension/src/connect/model/rows.ts";
 
 const NOW = Date.parse("2026-11-20T12:00:00.000Z");
@@ -48,9 +50,9 @@ const hookRow = (some: Partial<ConnectDoor>): ConnectionNode | undefined =>
 test("a working door shows its last call, and has no button", () => {
   const row = hookRow({});
 
-  assert.equal(row?.row.description, "connected · called 2m ago");
+  assert.equal(row?.row.description, "connected · last ran 2m ago");
   assert.equal(row?.row.icon, "pass");
-  assert.equal(row?.row.description, "connected · called 2m ago");
+  assert.equal(row?.row.description, "connected · last ran 2m ago");
   assert.equal(row?.row.icon, "pass");
   assert.equal(row?.step, "");
 });
@@ -58,7 +60,7 @@ test("a working door shows its last call, and has no button", () => {
 test("a door called just now says so in words", () => {
   const lastRanAt = new Date(NOW).toISOString();
 
-  assert.equal(hookRow({ lastRanAt })?.row.description, "connected · called now");
+  assert.equal(hookRow({ lastRanAt })?.row.description, "connected · last ran just now");
 });
 
 test("a disconnected door has a button to connect it, and none to remove it", () => {
@@ -76,7 +78,7 @@ test("a door in an unreadable file is not shown as disconnected, and nothing is 
   const some = { configured: false, trusted: null, lastRanAt: null, next: null } as const;
   const row = rows({ doors: [door({ ...some, problem: "unreadable" })], hooks })[0];
 
-  assert.equal(row?.row.description, "not known: config.toml cannot be read");
+  assert.equal(row?.row.description, "not known whether it is connected");
   assert.deepEqual(row?.children, []);
   assert.equal(row?.isRemovable, false);
 });
@@ -123,8 +125,8 @@ test("hooks are below their door, each with its status in Codex", () => {
   assert.deepEqual(
     row?.children.map(({ row: { label, description, icon } }) => [label, description, icon]),
     [
-      ["SessionStart", "trusted · never called", "pass"],
-      ["PreCompact", "not trusted yet · never called", "circle-large-outline"],
+      ["SessionStart", "trusted · never ran", "pass"],
+      ["PreCompact", "not trusted yet · never ran", "circle-large-outline"],
       ["PostCompact", "not connected", "circle-large-outline"],
     ],
   );
@@ -166,4 +168,17 @@ test("a receipt says whether Codex has this very checkpoint, when it got it and 
   assert.match(now.tooltip, /After Codex compacted the session\./);
   assert.equal(earlier.label, "Codex received an earlier checkpoint");
   assert.match(earlier.spoken, /When the session was resumed\.$/);
+});
+
+test("the view has the words of the terminal for each problem", () => {
+  const source = readFileSync("server/codex_checkpoints/sections/connect.py", "utf8");
+  const view = JSON.stringify([
+    ...Object.keys(DOOR_PROBLEMS).map((problem) => hookRow({ problem })?.row.description),
+    ...Object.keys(CODEX_PROBLEMS).map((codexProblem) => rows({ codexProblem }).at(-1)?.row),
+  ]);
+
+  for (const words of [...Object.values(DOOR_PROBLEMS), ...Object.values(CODEX_PROBLEMS)]) {
+    assert.ok(source.includes(`"${words}"`), words);
+    assert.ok(view.includes(words), words);
+  }
 });

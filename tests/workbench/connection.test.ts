@@ -40,7 +40,7 @@ test("codex is connected after a look at every line, and disconnected without a 
 
   await step(t, "nothing is connected, and nothing is asked for", async () => {
     await shows(row(/^Hooks, not connected/), CODEX_MS);
-    await shows(row(/^Memory Tools, not connected/));
+    await shows(row(/^Memory tools, not connected/));
     assert.equal(readFileSync(config, "utf8"), CONFIG);
   });
 
@@ -58,7 +58,7 @@ test("codex is connected after a look at every line, and disconnected without a 
     await workbench.command("Codex Checkpoints: Connect Codex…");
     await button("Connect").click();
     await shows(row(/^Hooks, waiting for you to trust it/), CODEX_MS);
-    await shows(row(/^Memory Tools, connected/));
+    await shows(row(/^Memory tools, connected/));
     const written = readFileSync(config, "utf8");
     assert.ok(written.startsWith(CONFIG.trimEnd()), written);
     assert.match(written, /\[mcp_servers\./);

@@ -1,6 +1,6 @@
-"""Turns `protocol` into `client/protocol.ts`, and the limits of texts into `limits.ts`.
+"""Turns `protocol` into `client/protocol.ts`, limits into `limits.ts`, words into `words.ts`.
 
-    python -m codex_checkpoints.doors.typescript           write both files
+    python -m codex_checkpoints.doors.typescript           write the files
     python -m codex_checkpoints.doors.typescript --check   compare; fail on a difference
 
 Every field is always sent, so none is optional.  Only the kinds of types that `protocol` uses are
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import json
 import sys
 import types
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +30,7 @@ from codex_checkpoints.core.restore.pack import DEFAULT_WINDOW, MAX_WINDOW
 from codex_checkpoints.doors import protocol
 from codex_checkpoints.doors.protocol import METHODS
 from codex_checkpoints.operations import services
+from codex_checkpoints.sections import connect
 from codex_checkpoints.service import doctor
 from codex_checkpoints.service.connect import status
 from codex_checkpoints.service.history.digests import MOST_TOKENS
@@ -77,6 +79,7 @@ A record with another name on the wire has that name here, or where its operatio
 
 TARGET = Path(__file__).resolve().parents[3] / "extension" / "src" / "client" / "protocol.ts"
 LIMITS = TARGET.with_name("limits.ts")
+WORDS = TARGET.with_name("words.ts")
 
 _HEAD = """\
 // Written by `python -m codex_checkpoints.doors.typescript` from its doors/protocol.py.
@@ -101,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         complaint = difference()
         sys.stdout.write(complaint)
         return 1 if complaint else 0
-    for path, text in ((TARGET, generate()), (LIMITS, limits())):
+    for path, text in _files():
         path.write_text(text, encoding="utf-8", newline="\n")
     return 0
 
@@ -109,13 +112,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def difference() -> str:
     """Return the difference between the files and the new text; empty if there is none."""
     lines: list[str] = []
-    for path, text in ((TARGET, generate()), (LIMITS, limits())):
+    for path, text in _files():
         there = path.read_text(encoding="utf-8") if path.exists() else ""
         old, new = (each.splitlines(keepends=True) for each in (there, text))
         lines += difflib.unified_diff(
             old, new, f"extension/src/client/{path.name}", "what the server says"
         )
     return "".join(lines)
+
+
+def _files() -> tuple[tuple[Path, str], ...]:
+    return (TARGET, generate()), (LIMITS, limits()), (WORDS, words())
+
+
+def words() -> str:
+    """Return the TypeScript of the words that a view of the editor shares with a page."""
+
+    def record(name: str, doc: str, texts: Mapping[str, str]) -> str:
+        lines = "".join(f"  {key}: {json.dumps(text)},\n" for key, text in texts.items())
+        return f"\n/** {doc} */\nexport const {name} = {{\n{lines}}} as const;\n"
+
+    return (
+        "// Written by `python -m codex_checkpoints.doors.typescript` from sections/connect.py.\n"
+        + record("DOORS", "The ways in which Codex calls this extension.", connect.DOORS)
+        + record("DOOR_PROBLEMS", "The problems of such a way.", connect.DOOR_PROBLEMS)
+        + record("CODEX_PROBLEMS", "The problems of Codex itself.", connect.CODEX_PROBLEMS)
+        + record("TRUST", "The trust of a user in a hook.", connect.TRUST)
+        + f"\nexport const NEVER_RAN = {json.dumps(connect.NEVER_RAN)};\n"
+        + f"export const LAST_RAN = {json.dumps(connect.LAST_RAN)};\n"
+    )
 
 
 def limits() -> str:

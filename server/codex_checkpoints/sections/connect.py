@@ -8,21 +8,32 @@ from codex_checkpoints.sections.model import Page, PageRow, Part, Section, actio
 from codex_checkpoints.sections.words import advice, joined
 from codex_checkpoints.service.connect.status import Connection, Door, HookState
 
-_CODEX_PROBLEMS = {
+# The Connection view of the editor has these words as well, through `doors/typescript.py`.
+CODEX_PROBLEMS = {
     "codex_not_found": "not found on the PATH",
     "timed_out": "gave no answer in time",
     "codex_failed": "gave no answer",
     "hooks_unknown": "has no hooks yet; update it",
 }
-_DOOR_PROBLEMS = {
+DOORS = {"hook": "Hooks", "mcp": "Memory tools"}
+DOOR_PROBLEMS = {
+    "not_configured": "not connected",
+    "unreadable": "not known whether it is connected",
     "program_missing": "the program that it calls is gone",
     "outdated": "not as it would be connected now",
     "failed": "the last call failed",
-    "no_hooks": "this version of Codex has no hooks that fit; update it",
+    "no_hooks": "this Codex has no hooks that fit; update it",
     "disabled": "switched off in Codex",
     "untrusted": "waiting for you to trust it",
 }
-_DOORS = {"hook": "Hooks", "mcp": "Memory tools"}
+TRUST = {
+    "trusted": "trusted",
+    "managed": "trusted by your organisation",
+    "untrusted": "not trusted yet",
+    "modified": "changed since you trusted it",
+}
+NEVER_RAN = "never ran"
+LAST_RAN = "last ran"
 _ACTIONS = {"create": "New file", "edit": "Changed", "delete": "Removed"}
 
 
@@ -58,7 +69,7 @@ def connection_page(report: Connection, way_out: str | None) -> Page:
         said.append(line("Written."))
     elif report.changes:
         said.append(line("Nothing was written: this is what a run without --dry-run would write."))
-    version = report.codex_version or _CODEX_PROBLEMS.get(report.codex_problem or "")
+    version = report.codex_version or CODEX_PROBLEMS.get(report.codex_problem or "")
     rows = (
         row("Codex home", code(report.codex_home)),
         row("Codex", version or report.codex_path or "-"),
@@ -78,23 +89,24 @@ def next_step(report: Connection) -> str | None:
 
 def _door(door: Door, hooks: tuple[HookState, ...]) -> Iterator[PageRow]:
     unknown = door.problem == "unreadable"
-    state = "connected" if door.configured else "not connected"
+    problem = door.problem or ("" if door.configured else "not_configured")
+    is_connected = door.configured and problem not in {"not_configured", "unreadable"}
     words = (
-        "not known whether it is connected" if unknown else state,
-        _DOOR_PROBLEMS.get(door.problem or "", ""),
+        "connected" if is_connected else "",
+        DOOR_PROBLEMS.get(problem, ""),
         "connect again" if door.next == "repair" else "",
     )
     ran = _ran(door) if door.configured or door.last_ran_at else ()
-    yield PageRow(_DOORS.get(door.door, door.door), joined(*((each,) for each in words), ran))
+    yield PageRow(DOORS.get(door.door, door.door), joined(*((each,) for each in words), ran))
     if door.door == "hook" and not unknown:
         yield from map(_hook, hooks)
 
 
 def _hook(hook: HookState) -> PageRow:
     words = (
-        "" if hook.configured else "not connected",
-        hook.trust or "",
-        "switched off" if hook.enabled is False else "",
+        "" if hook.configured else DOOR_PROBLEMS["not_configured"],
+        TRUST.get(hook.trust or "", hook.trust or ""),
+        DOOR_PROBLEMS["disabled"] if hook.enabled is False else "",
     )
     failure = hook.failure
     failed = () if failure is None else (f"failed with {failure.code} ", Part(failure.at, "time"))
@@ -105,6 +117,6 @@ def _hook(hook: HookState) -> PageRow:
 def _ran(what: Door | HookState) -> tuple[Part | str, ...]:
     """Return when Codex called last, and for which session."""
     if what.last_ran_at is None:
-        return ("never ran",)
+        return (NEVER_RAN,)
     session = f" for {what.last_session}" if what.last_session else ""
-    return ("last ran ", Part(what.last_ran_at, "time"), session)
+    return (f"{LAST_RAN} ", Part(what.last_ran_at, "time"), session)

@@ -3,6 +3,14 @@
 import { inEditor } from "../../client/model/refusals.ts";
 import type { ConnectDoor, ConnectHook, ConnectReport } from "../../client/protocol.ts";
 import {
+  CODEX_PROBLEMS,
+  DOOR_PROBLEMS,
+  DOORS,
+  LAST_RAN,
+  NEVER_RAN,
+  TRUST,
+} from "../../client/words.ts";
+import {
   type Appearance,
   ago,
   cut,
@@ -46,7 +54,7 @@ export function connectionNodes(report: ConnectReport, now: number): ConnectionN
 function doorNode(door: ConnectDoor, hooks: readonly ConnectHook[], now: number): ConnectionNode {
   const isHook = door.door === "hook";
   const step = STEPS[door.next ?? ""] ?? "";
-  const label = isHook ? "Hooks" : "Memory Tools";
+  const label = wordOf(DOORS, door.door);
   const state = stateOf(door);
   const used = door.configured ? lastCall(door.lastRanAt, now) : "";
   const advice = plain(inEditor(door.wayOut ?? ""));
@@ -86,55 +94,39 @@ function looks({ problem }: ConnectDoor): Pick<Appearance, "icon" | "colour"> {
 }
 
 function stateOf({ problem, trusted, failure }: ConnectDoor): string {
-  const words: Readonly<Record<string, string>> = {
-    not_configured: "not connected",
-    unreadable: "not known: config.toml cannot be read",
-    program_missing: "the program it calls no longer exists",
-    outdated: "not as it would be connected now",
-    no_hooks: "this Codex has no hooks",
-    untrusted: "waiting for you to trust it",
-    disabled: "switched off in Codex",
-    failed: `the last call failed: ${plain(failure?.code ?? "")}`,
-  };
   const known = trusted === null ? "connected, trust not known" : "connected";
-  return words[problem ?? ""] ?? known;
+  const code = problem === "failed" && failure !== null ? `: ${plain(failure.code)}` : "";
+  return problem === null ? known : `${wordOf(DOOR_PROBLEMS, problem)}${code}`;
+}
+
+/** Return the server's word for a value; the value itself if a newer server has no word here. */
+function wordOf(words: Readonly<Record<string, string>>, value: string): string {
+  return words[value] ?? plain(value);
 }
 
 function lastCall(at: string | null, now: number): string {
-  return at === null ? "never called" : `called ${ago(at, now)}`.trim();
+  const since = ago(at, now);
+  return at === null ? NEVER_RAN : `${LAST_RAN} ${since === "now" ? "just now" : since}`.trim();
 }
 
 function hookNode(hook: ConnectHook, now: number): ConnectionNode {
   const { event, configured, trust, enabled, failure } = hook;
   const isTrusted = trust === "trusted" || trust === "managed";
-  const words: Readonly<Record<string, string>> = {
-    trusted: "trusted",
-    managed: "trusted by your organisation",
-    untrusted: "not trusted yet",
-    modified: "changed since you trusted it",
-  };
   const state = dotted(
-    trust === null ? "" : (words[trust] ?? plain(trust)),
-    enabled === false ? "switched off in Codex" : "",
-    failure === null ? "" : `the last call failed: ${plain(failure.code)}`,
+    trust === null ? "" : wordOf(TRUST, trust),
+    enabled === false ? DOOR_PROBLEMS.disabled : "",
+    failure === null ? "" : `${DOOR_PROBLEMS.failed}: ${plain(failure.code)}`,
     lastCall(hook.lastRanAt, now),
   );
   return leaf(`hook/${event}`, {
     label: plain(event),
-    description: configured ? state : "not connected",
+    description: configured ? state : DOOR_PROBLEMS.not_configured,
     icon: configured && isTrusted && enabled !== false ? "pass" : "circle-large-outline",
   });
 }
 
 function codexNode(report: ConnectReport): ConnectionNode {
-  const problems: Readonly<Record<string, string>> = {
-    codex_not_found: "not found on the PATH",
-    timed_out: "did not answer in time",
-    codex_failed: "could not be asked",
-    hooks_unknown: "this version has no hooks: update it",
-  };
-  const problem =
-    report.codexProblem === null ? "" : (problems[report.codexProblem] ?? report.codexProblem);
+  const problem = report.codexProblem === null ? "" : wordOf(CODEX_PROBLEMS, report.codexProblem);
   return leaf("codex", {
     label: "Codex",
     description: dotted(plain(report.codexVersion ?? ""), problem),
