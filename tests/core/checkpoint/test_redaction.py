@@ -3,13 +3,22 @@
 The keys here are made up, and put together at run time so that no scanner takes them for real ones.
 """
 
+import json
 import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.checkpoint.redaction import MARK, SECRET_RULES, find_secret, redact
+from codex_checkpoints.core.checkpoint.redaction import (
+    MARK,
+    SECRET_RULES,
+    find_secret,
+    named_secrets,
+    redact,
+    secrets_across,
+    secrets_of_part,
+)
 from growth import takes_linear_time
 
 MIXED = "a1B2c3D4e5F6"
@@ -272,6 +281,7 @@ def test_every_hint_is_lower_case_and_in_every_match() -> None:
 
 
 PIECES = [text for _, text, _ in SECRETS] + PLAIN
+WORDS = sorted({word for piece in PIECES for word in piece.split()})
 TEXTS = st.lists(
     st.sampled_from(PIECES)
     | st.sampled_from([piece[: len(piece) // 2] for piece in PIECES])
@@ -287,6 +297,22 @@ def test_required_substring_of_a_rule_is_in_every_match(text: str) -> None:
         found = rule.pattern.search(text)
         assert found is None or re.search(rule.needs, text.lower())
         assert found is None or not rule.signs or any(sign in found[0] for sign in rule.signs)
+
+
+@given(TEXTS)
+def test_matches_from_their_beginnings_equal_a_whole_search(text: str) -> None:
+    for rule in SECRET_RULES:
+        found = [match.span() for match in rule.matches(text, text.lower())]
+        assert found == [match.span() for match in rule.pattern.finditer(text)]
+
+
+@given(st.lists(st.sampled_from(WORDS) | TEXTS, min_size=2, max_size=6))
+def test_only_texts_beside_a_hint_are_secrets_together(texts: list[str]) -> None:
+    alone = [redact(text) for text in texts]
+    listed = json.dumps(alone, ensure_ascii=False)
+
+    assert secrets_across(listed) == named_secrets(listed)
+    assert not named_secrets(listed) or any(secrets_of_part(text)[1] for text in alone)
 
 
 @given(TEXTS)

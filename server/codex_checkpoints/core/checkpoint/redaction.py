@@ -3,8 +3,10 @@
 See (rules, "Text of values"), DSC-51, DSC-52 and DSC-81.
 """
 
+from __future__ import annotations
+
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from codex_checkpoints.core.checkpoint.secret_commands import COMMAND_RULES, COMMANDS
 from codex_checkpoints.core.checkpoint.secret_rules import GENERAL, KEYS, SecretRule
@@ -30,7 +32,30 @@ def secrets(text: str) -> list[tuple[int, int]]:
 
 def named_secrets(text: str) -> list[tuple[int, int, str]]:
     """Return the start and end of each secret in a text, in order, with the name of its rule."""
-    rules = _hinted(text)
+    lower = text.lower()
+    return _found_in(text, _hinted(lower, _programs_in(lower), _HINTS))
+
+
+def secrets_of_part(text: str) -> tuple[list[tuple[int, int, str]], bool]:
+    """Return the secrets of one text of several, as `named_secrets`, and whether it has a hint.
+
+    Only beside a text with a hint may others be secrets that are none by themselves.
+    """
+    lower = text.lower()
+    programs = _programs_in(lower)
+    has_hint = bool(programs) or any(hint in lower for _, each in _HINTS_ACROSS for hint in each)
+    return _found_in(text, _hinted(lower, programs, _HINTS)), has_hint
+
+
+def secrets_across(text: str) -> list[tuple[int, int, str]]:
+    """Return the secrets that extend over several texts, which are written as JSON in `text`."""
+    lower = text.lower()
+    rules = _hinted(lower, _programs_in(lower), _HINTS_ACROSS)
+    return _found_in(text, [rule for rule in rules if not rule.within])
+
+
+def _found_in(text: str, rules: list[SecretRule]) -> list[tuple[int, int, str]]:
+    """Return the secrets that some rules find."""
     if not rules:
         return []
     pieces = [(start, piece, piece.lower()) for start, piece in _between_marks(text)]
@@ -44,14 +69,13 @@ def named_secrets(text: str) -> list[tuple[int, int, str]]:
             return sorted(found)
 
 
-def _hinted(text: str) -> list[SecretRule]:
+def _hinted(lower: str, programs: list[str], all_hints: _Hints) -> list[SecretRule]:
     """Return the rules whose hint and sign a text contains; others find nothing there."""
-    lower = text.lower()
     # One character is found many times faster than a hint.
     here = {sign for sign in _SIGNS if sign in lower}
-    groups = [their for signs, their in _HINTS if not signs or not here.isdisjoint(signs)]
+    groups = [their for signs, their in all_hints if not signs or not here.isdisjoint(signs)]
     hints = [hint for their in groups for hint in their if hint in lower]
-    commands = [COMMANDS[each] for each in _programs_in(lower)]
+    commands = [COMMANDS[each] for each in programs]
     if not hints:
         return commands
     places = sorted({place for hint in hints for place in _RULES_OF[hint]})
@@ -109,7 +133,7 @@ def _without_secrets(
     at, text, lower = piece
     end = 0
     if any(hint in lower for hint in rule.hints):
-        for match in rule.pattern.finditer(text):
+        for match in rule.matches(text, lower):
             for start, behind in _found_by(rule, match):
                 if start >= end:
                     found.append((at + start, at + behind, rule.name))
@@ -162,6 +186,7 @@ RULES_DIGEST = digest_of(
 """A digest of all rules: it changes if the rules may find other secrets."""
 
 _SIGNS = "-_:=.@/|"
+_Hints = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def _signs_of(hint: str) -> str:
@@ -171,15 +196,16 @@ def _signs_of(hint: str) -> str:
     return own[:1] or ("".join(by_rules) if all(by_rules) else "")
 
 
-def _grouped() -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _grouped(rules: Iterable[SecretRule]) -> _Hints:
+    """Return the hints of some rules, by the characters that they require."""
     groups: dict[str, list[str]] = {}
-    for hint in dict.fromkeys(hint for rule in SECRET_RULES for hint in rule.hints):
+    for hint in dict.fromkeys(hint for rule in rules for hint in rule.hints):
         groups.setdefault(_signs_of(hint), []).append(hint)
     return tuple((signs, tuple(hints)) for signs, hints in groups.items())
 
 
-_HINTS = _grouped()
-"""The hints of all rules, by the characters that they require."""
+_HINTS = _grouped(SECRET_RULES)
+_HINTS_ACROSS = _grouped(rule for rule in SECRET_RULES if not rule.within)
 
 _RULES_OF = {
     hint: tuple(place for place, rule in enumerate(SECRET_RULES) if hint in rule.hints)

@@ -23,7 +23,8 @@ from codex_checkpoints.core.checkpoint.redaction import (
     MARK,
     RULES_DIGEST,
     may_hold_secret,
-    named_secrets,
+    secrets_across,
+    secrets_of_part,
 )
 from codex_checkpoints.core.fields import Json, is_list, is_object, load, object_of, text_of
 
@@ -36,7 +37,7 @@ SHORTEST_SHOWN = 40
 SHOWN = 160
 """Code points that a preview shows of a long text."""
 
-REDACTION = f"1 {RULES_DIGEST}"
+REDACTION = f"2 {RULES_DIGEST}"
 """The inputs of redaction: this module's version, incremented with each change, and the rules."""
 
 PRIVATE_KEY = "private_key"
@@ -81,6 +82,10 @@ _CONTEXT_CHARS = 4096
 _Key = TypeVar("_Key", str, int)
 
 
+_Found = tuple[Sequence[tuple[int, int, str]], bool]
+_NOTHING: _Found = (), False
+
+
 class LongText(NamedTuple):
     """A long text that leaves the machine: its length, its line, and its beginning."""
 
@@ -109,6 +114,8 @@ class LineRedactor:
     left_out: Counter[str] = Factory(Counter[str])
     lost_summary: bool = False
     _is_clean: bool = False
+    _has_hint: bool = False
+    """Whether a text of the value that is being read has a hint of a secret."""
     _longest: list[LongText] = Factory(list[LongText])
 
     @property
@@ -190,6 +197,7 @@ class LineRedactor:
 
     def _list(self, values: list[object]) -> list[object]:
         found: list[object] = []
+        before, self._has_hint = self._has_hint, False
         for value in values:
             if is_object(value) and _is_encrypted(value):
                 self._drop_encrypted(value)
@@ -197,8 +205,10 @@ class LineRedactor:
                 self.left_out["images"] += 1
             else:
                 found.append(self._value(value))
-        places = list(range(len(found)))
-        return list(self._in_context(dict(zip(places, found, strict=True))).values())
+        if self._has_hint:
+            found = list(self._in_context(dict(enumerate(found))).values())
+        self._has_hint |= before
+        return found
 
     def _object(self, fields: Json) -> Json:
         if _is_image(fields):
@@ -206,6 +216,7 @@ class LineRedactor:
             kind = "input_text" if fields.get("type") == "input_image" else "text"
             return {"type": kind, "text": IMAGE}
         found: dict[str, object] = {}
+        before, self._has_hint = self._has_hint, False
         for key, value in fields.items():
             if key == "encrypted_content":
                 if value is not None:
@@ -215,7 +226,10 @@ class LineRedactor:
                 found[key] = ""
             else:
                 found[self._text(key)] = self._value(value)
-        return self._in_context(found)
+        if self._has_hint:
+            found = self._in_context(found)
+        self._has_hint |= before
+        return found
 
     def _in_context(self, fields: Mapping[_Key, object]) -> dict[_Key, object]:
         """Redact texts that are a secret because of the key or the text beside them.
@@ -223,8 +237,6 @@ class LineRedactor:
         `{"password": "x"}`, `["--token", "x"]`, `{"name": "API_KEY", "value": "x"}`: such a text is
         replaced whole.  Texts that are secrets by themselves have been redacted before.
         """
-        if self._is_clean:
-            return dict(fields)
         parts: list[str] = []
         places: list[tuple[_Key, int, int]] = []
         at = 0
@@ -237,7 +249,10 @@ class LineRedactor:
             parts.append(part)
             at += len(part) + len(_BETWEEN)
         known = dict(fields)
-        for start, behind, kind in _secrets_in(_BETWEEN.join(parts)):
+        text = _BETWEEN.join(parts)
+        is_short = len(text) <= _LONGEST_CACHED
+        secrets = _secrets_across_names(text) if is_short else secrets_across(text)
+        for start, behind, kind in secrets:
             for key, begin, end in places:
                 is_compared = isinstance(key, str) and key.endswith(_COMPARED)
                 if begin < behind and start < end and not is_compared and known[key] != MARK:
@@ -252,7 +267,9 @@ class LineRedactor:
                 self.left_out["images"] += count
         parts: list[str] = []
         end = 0
-        for start, behind, kind in () if self._is_clean else _secrets_in(text):
+        found, has_hint = _NOTHING if self._is_clean else _secrets_in(text)
+        self._has_hint |= has_hint
+        for start, behind, kind in found:
             self.secrets.append(FoundSecret(kind, self.lines))
             parts += [text[end:start], MARK]
             end = behind
@@ -287,24 +304,20 @@ def _is_clean(line: bytes) -> bool:
         return False
 
 
-def _secrets_in(text: str) -> Sequence[tuple[int, int, str]]:
-    """Return the secrets of a text; many texts come again, so the results are cached.
+def _secrets_in(text: str) -> _Found:
+    """Return the secrets of a text, and whether it has a hint that concerns the texts beside it.
 
-    Short ones are names; a longer one is repeated by the next turn or by another kind of record.
+    Many texts come again, so the results are cached.  Short ones are names; a longer one is
+    repeated by the next turn or by another kind of record.
     """
     if len(text) <= _LONGEST_NAME:
         return _secrets_in_name(text)
-    return _secrets_in_text(text) if len(text) <= _LONGEST_CACHED else named_secrets(text)
+    return _secrets_in_text(text) if len(text) <= _LONGEST_CACHED else secrets_of_part(text)
 
 
-@lru_cache(maxsize=4096)
-def _secrets_in_name(text: str) -> tuple[tuple[int, int, str], ...]:
-    return tuple(named_secrets(text))
-
-
-@lru_cache(maxsize=128)
-def _secrets_in_text(text: str) -> tuple[tuple[int, int, str], ...]:
-    return tuple(named_secrets(text))
+_secrets_in_name = lru_cache(maxsize=4096)(secrets_of_part)
+_secrets_in_text = lru_cache(maxsize=128)(secrets_of_part)
+_secrets_across_names = lru_cache(maxsize=128)(secrets_across)
 
 
 def _quoted(text: str) -> str:
