@@ -9,7 +9,6 @@ prompt. A goal that the model sets is pursued at once, in a task without a user 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
@@ -17,6 +16,7 @@ from attrs import Factory, define
 
 from codex_checkpoints.core import events
 from codex_checkpoints.core.agents.codex import injected_text, items
+from codex_checkpoints.core.agents.codex import line_facts as facts
 from codex_checkpoints.core.agents.codex.derive import folder_in
 from codex_checkpoints.core.agents.codex.inherited import is_copied, may_inherit
 from codex_checkpoints.core.agents.codex.parsing import BOM, item_of, record_of
@@ -28,71 +28,11 @@ from codex_checkpoints.core.fields import Json, is_object, load, text_of, whole_
 from codex_checkpoints.core.requests import heading_of, implements_plan
 from codex_checkpoints.core.turns import Turns
 
-_TIME, _PROMPT, _TURN, _TOKENS, _WINDOW, _MODEL, _NAME, _FOLDER = (1 << bit for bit in range(8))
-_ALL = (1 << 8) - 1
-_NEEDED = _PROMPT | _TURN | _TOKENS | _MODEL
+_NEEDED = facts.PROMPT | facts.TURN | facts.TOKENS | facts.MODEL
 """More is read until these are all known."""
 
-_ENVELOPE = rb'\{"timestamp":"[^"]{0,64}+",(?:"ordinal":[0-9]{1,15},)?"type":"'
-_RESPONSE = (
-    rb'response_item","payload":\{"type":"(?:(agent_message)'
-    rb'|(function_call_output",(?:"id":"[^"]*+",)?"name)|[a-z_]+)'
-)
-"""Some items of the history are requests: messages of agents, or an approved plan."""
-_ITEM = rb'item_completed","thread_id":"[^"]{0,64}+","turn_id":"[^"]{0,64}+","item":\{'
-# If a backslash precedes one of these quotes, the line is not JSON and has no facts.
-_kind = re.compile(
-    _ENVELOPE
-    + rb"()(?:"
-    + _RESPONSE
-    + rb'|world_state|token_usage_record|(turn_context)|event_msg","payload":\{'
-    rb'"type":"(?:agent_[a-z_]*|exec_command_end|mcp_tool_call_end|patch_apply_end|web_search_end'
-    rb"|view_image_tool_call|" + _ITEM + rb'"type":"(?!UserMessage")[A-Za-z]+|([a-z_]+)))"'
-).match
-"""Matches a line as Codex writes it; the first group is the start of its kind.
-
-A line without another group only has a time, as nearly all do.
-"""
-_QUIET = (
-    b'token_usage_record"',
-    b'event_msg","payload":{"type":"agent_',
-    b'response_item","payload":{"type":"message"',
-    b'response_item","payload":{"type":"reasoning"',
-    b'response_item","payload":{"type":"function_call"',
-    b'response_item","payload":{"type":"custom_tool_call',
-)
-"""The continuation of most of these lines."""
-_HANDED_OVER = b'function_call_output"'
-"""Such a line may be a plan, so it is always matched."""
 _MOST_QUIET = 32
 """Trying more of them takes longer than matching a line."""
-
-_bare_kind = re.compile(
-    rb'\{"(?:record_type"|type":"(?:reasoning"|[a-z_]*call(?:_output)?"'
-    rb'|message",(?:"id":(?:null|"[^"]*+"),)?"role":"assistant"))'
-).match
-"""Matches most lines without an envelope that are not messages of a user."""
-
-_TELLS = {
-    b"token_count": _TIME | _TOKENS | _WINDOW,
-    b"turn_context": _TIME | _MODEL | _FOLDER,
-    b"thread_settings_applied": _TIME | _MODEL | _FOLDER,
-    **dict.fromkeys((b"task_started", b"turn_started"), _TIME | _PROMPT | _TURN | _WINDOW),
-    **dict.fromkeys((b"task_complete", b"turn_complete", b"turn_aborted"), _TIME | _PROMPT | _TURN),
-    b"agent_message": _TIME | _PROMPT,
-    b"user_message": _TIME | _PROMPT | _TURN,
-    b"thread_name_updated": _TIME | _NAME,
-}
-"""The facts that some lines give, by the type of their event or their kind."""
-
-
-def _facts_of(kind: re.Match[bytes] | None) -> int:
-    """Return the facts that a line of this kind may have."""
-    if kind is None:
-        return _ALL
-    group = kind.lastindex or 1
-    return _TELLS.get(kind[group], _ALL) if group > 1 else _TIME
-
 
 _IN_FRONT = 1 << 14
 """The task of a prompt begins before it, mostly within this many bytes."""
@@ -256,12 +196,12 @@ class _Beginning:
         passes_over = own_from < 0 and head.cwd is not None and not (head.bare or head.base)
         passes_over = passes_over and self.inherits is False
         for data, start, stop in lines:
-            kind = _kind(data, start, stop) if passes_over else None
-            facts = _facts_of(kind)
+            kind = facts.kind_of(data, start, stop) if passes_over else None
+            given = facts.of_kind(kind)
             seen = None
-            if facts & (_PROMPT if self.named else _PROMPT | _TURN):
+            if given & (facts.PROMPT if self.named else facts.PROMPT | facts.TURN):
                 seen = _seen(data[start:stop], paginated=head.paginated)
-            elif facts & _TURN:
+            elif given & facts.TURN:
                 self.has_tasks = True
             if self.named is None:
                 self.named = seen is None or seen[0] != "compacted"
@@ -333,9 +273,9 @@ class _End:
     found: TailSummary
     before: _Beginning
     first_line: bytes
-    unknown: int = _ALL
+    unknown: int = facts.ALL
     is_bare: bool = False
-    quiet: tuple[bytes, ...] = _QUIET
+    quiet: tuple[bytes, ...] = facts.QUIET
     shift: int = 1 << 62
     events: list[items.Item] = Factory(list[items.Item])
     short: bool = False
@@ -346,11 +286,11 @@ class _End:
         found, head, first_text = self.found, self.found.head, self.found.first_text
         if head.bare:
             found.first_text = None  # until it is certain that no event marks the messages
-            self.unknown = _PROMPT  # nothing else is recorded there
+            self.unknown = facts.PROMPT  # nothing else is recorded there
         if not self.before.named:
-            self.unknown &= ~(_PROMPT | _TURN)  # a message may be the name of the session
+            self.unknown &= ~(facts.PROMPT | facts.TURN)  # a message may be the name of the session
         if self.before.planned:
-            self.unknown &= ~_PROMPT  # the task may name the plan
+            self.unknown &= ~facts.PROMPT  # the task may name the plan
         far, rest = 0, list[bytes]()
         for piece in pieces:
             far += len(piece)
@@ -380,20 +320,20 @@ class _End:
         if earlier lines have no more facts, or not enough to read another piece.
         """
         self.is_bare = self.found.head.bare
-        match = _bare_kind if self.is_bare else _kind
+        match = facts.bare_kind_of if self.is_bare else facts.kind_of
         # Nothing before the task that names the session counts.
-        always = 0 if self.before.naming is None else _TURN
+        always = 0 if self.before.naming is None else facts.TURN
         prompt, stop, wanted = 0, len(piece), self.unknown | always
         quiet, shift = self.quiet, self.shift
         while start := piece.rfind(b"\n", 0, stop) + 1:
             if not piece.startswith(quiet, start + shift, stop):
                 begun = piece[start : start + _AHEAD] + rest[-1][:_AHEAD] if rest else b""
                 kind = match(begun) if rest else match(piece, start, stop)
-                if wanted & _facts_of(kind):
+                if wanted & facts.of_kind(kind):
                     raw = piece[start:stop]
                     if not self._read_line(b"".join((raw, *reversed(rest))) if rest else raw):
                         return False
-                    if wanted & _PROMPT and not self.unknown & _PROMPT:
+                    if wanted & facts.PROMPT and not self.unknown & facts.PROMPT:
                         prompt = start
                     wanted = self.unknown | always
                 elif kind is not None and kind.lastindex and not rest:
@@ -401,13 +341,13 @@ class _End:
                     begins, ends = kind.start(1), kind.end()
                     shift = begins - start
                     found = piece[begins:ends]
-                    is_new = not found.startswith(quiet) and not found.endswith(_HANDED_OVER)
+                    is_new = not found.startswith(quiet) and not found.endswith(facts.HANDED_OVER)
                     if is_new and len(quiet) < _MOST_QUIET:
                         quiet = (*quiet, found)
             stop, rest = start - 1, ()
         self.quiet, self.shift = quiet, shift
         # The task of a prompt begins before it, mostly nearby.
-        return bool(wanted & _PROMPT) or 0 < prompt <= _IN_FRONT
+        return bool(wanted & facts.PROMPT) or 0 < prompt <= _IN_FRONT
 
     def _read_line(self, raw: bytes) -> bool:
         """Read a line; return False if no other line has more facts."""
@@ -422,7 +362,7 @@ class _End:
         if found.stamp is None:
             found.stamp = text_of(record.get("timestamp"))
             if found.stamp is not None:
-                self.unknown &= ~_TIME
+                self.unknown &= ~facts.TIME
         own_from = head.inherited_below
         is_own = own_from is None or own_from <= _ordinal(record)
         return self._take(item, is_own=is_own) and bool(self.unknown & _NEEDED)
@@ -431,12 +371,12 @@ class _End:
         """Take a line; return False if earlier lines certainly have no more facts."""
         found = self.found
         if isinstance(item, events.TurnContext):
-            if item.model is not None and self.unknown & _MODEL:
+            if item.model is not None and self.unknown & facts.MODEL:
                 found.model = item.model
-                self.unknown &= ~_MODEL
-            if item.folder is not None and self.unknown & _FOLDER:
+                self.unknown &= ~facts.MODEL
+            if item.folder is not None and self.unknown & facts.FOLDER:
                 found.folder = item.folder
-                self.unknown &= ~_FOLDER
+                self.unknown &= ~facts.FOLDER
             return True
         if not is_own:
             return isinstance(item, str) and item != "compacted"
@@ -444,16 +384,16 @@ class _End:
             case events.Tokens():
                 self._take_tokens(item)
                 self._take_window(item.window)
-            case events.ThreadNamed(name=name) if self.unknown & _NAME:
+            case events.ThreadNamed(name=name) if self.unknown & facts.NAME:
                 found.name = None if name is None else value(name, MAX_VALUE_CHARS)
-                self.unknown &= ~_NAME
+                self.unknown &= ~facts.NAME
             case events.RolledBack(turns=turns) if turns > 0:
-                self.unknown &= ~_PROMPT
+                self.unknown &= ~facts.PROMPT
                 self.events.append(item)
             case events.UserMessage():
                 self._take_message(item)
             case events.GoalSet() | events.PlanMessage(approved=True) | events.AgentWrote():
-                self.unknown &= ~_PROMPT  # it may be the task
+                self.unknown &= ~facts.PROMPT  # it may be the task
             case events.TaskStarted(turn_id=turn_id):
                 self._take_window(item.window)
                 return self._take_task(item, turn_id)
@@ -466,14 +406,14 @@ class _End:
         return True
 
     def _take_tokens(self, tokens: events.Tokens | None) -> None:
-        if self.unknown & _TOKENS:
+        if self.unknown & facts.TOKENS:
             self.found.tokens, self.found.tokens_known = tokens, True
-            self.unknown &= ~_TOKENS
+            self.unknown &= ~facts.TOKENS
 
     def _take_window(self, window: int | None) -> None:
-        if window is not None and self.unknown & _WINDOW:
+        if window is not None and self.unknown & facts.WINDOW:
             self.found.window = window
-            self.unknown &= ~_WINDOW
+            self.unknown &= ~facts.WINDOW
 
     def _take_message(self, item: events.UserMessage) -> None:
         message = _message(item, self.found.head)
@@ -497,7 +437,7 @@ class _End:
         self.events.append(item)
         self.before.has_tasks = True
         if isinstance(item, events.TaskStarted):
-            if self.unknown & _TURN:
+            if self.unknown & facts.TURN:
                 self._judge()
             self._tell_task()
         return True
@@ -507,17 +447,17 @@ class _End:
 
         The model may have worked for a goal in a task without a user message.
         """
-        if not self.unknown & _PROMPT:
+        if not self.unknown & facts.PROMPT:
             return
         turns, is_known = self._replayed()
         task = turns.task_of()
         if not is_known or (task is not None and implements_plan(task.request.first)):
-            self.unknown &= ~_PROMPT
+            self.unknown &= ~facts.PROMPT
         elif task is not None and (is_all or not task.may_name_more):
             self.found.task = cut(task.text, MAX_VALUE_CHARS)
-            self.unknown &= ~_PROMPT
+            self.unknown &= ~facts.PROMPT
             if self._has_no_tasks:
-                self.unknown &= ~_TURN  # no event will show it
+                self.unknown &= ~facts.TURN  # no event will show it
         else:
             self.short = task is not None
 
@@ -570,7 +510,7 @@ class _End:
 
     def _settle(self, *, turn_open: bool | None) -> None:
         self.found.turn_open = turn_open
-        self.unknown &= ~_TURN
+        self.unknown &= ~facts.TURN
 
     def _has_ended(self) -> bool:
         """Return whether the newest task has ended and has one turn, as nearly all do."""
