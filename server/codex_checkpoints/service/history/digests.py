@@ -205,7 +205,7 @@ class Digests:
         if opened.replay is not first:
             return row, opened, None
         now = opened.now()
-        (gathering,) = (fold for fold in now.folds if isinstance(fold, DigestExtract))
+        (gathering,) = (fold for fold in now.followers if isinstance(fold, DigestExtract))
         first.read_alone()
         now.read_alone()
         return row, opened, (now, gathering.gathered())
