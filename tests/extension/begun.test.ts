@@ -42,9 +42,9 @@ test("a missing source has no name, and a restore has no earlier level", () => {
 });
 
 test("a page asks for the plan of a turn", () => {
-  assert.deepEqual(fromPage({ kind: "planThen", turnId: "t1" }), {
-    kind: "planThen",
+  assert.deepEqual(fromPage({ kind: "planAtTurn", turnId: "t1" }), {
+    kind: "planAtTurn",
     turnId: "t1",
   });
-  assert.equal(fromPage({ kind: "planThen", turnId: 1 }), null);
+  assert.equal(fromPage({ kind: "planAtTurn", turnId: 1 }), null);
 });

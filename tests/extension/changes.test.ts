@@ -39,7 +39,7 @@ test("a change without a patch is named, and text of a patch never controls the 
   ];
   const { before, after } = excerpts(told);
 
-  assert.match(before, /^#9\n\(Changed by a command\. The session does not tell how\.\)\n/);
+  assert.match(before, /^#9\n\(Changed by a command\. The session does not record how\.\)\n/);
   assert.match(after, /turn 3\na b \[2J\n$/);
 });
 
@@ -48,6 +48,6 @@ test("a file changed only by commands has two different sides", () => {
   const { before, after, about } = sidesOf({ ...FILE, before: null, patches });
 
   assert.equal(before, "");
-  assert.match(after, /^\(Changed by a command\. The session does not tell how\.\)$/);
+  assert.match(after, /^\(Changed by a command\. The session does not record how\.\)$/);
   assert.equal(about, " (text not known)");
 });

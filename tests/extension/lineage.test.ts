@@ -40,7 +40,7 @@ test("each session is a line from its beginning to its last record, on one axis"
   assert.ok(a.from < b.from && b.from < a.to && a.to < b.to);
   assert.deepEqual([began, ended], [hour(10), hour(18)]);
   assert.deepEqual(
-    rows.map(({ name, standing }) => [name, standing]),
+    rows.map(({ name, state }) => [name, state]),
     [
       ["About a", ""],
       ["About b", "this session"],
@@ -65,7 +65,7 @@ test("the source of a pulled branch is in the remote, where it is not here", () 
   const { rows } = tree("b", [source, { ...branch, link }]);
 
   assert.deepEqual(
-    rows.map(({ standing, made }) => [standing, made]),
+    rows.map(({ state, made }) => [state, made]),
     [
       ["in the remote", "the original session"],
       ["this session", "pulled"],
@@ -88,7 +88,7 @@ test("a missing session is drawn where its child left it, and does not open", ()
   const [first, second] = tree("b", nodes).rows;
 
   assert.deepEqual([first?.opens, first?.isThere, first?.from], [false, false, 0]);
-  assert.equal(first?.standing, "no longer here");
+  assert.equal(first?.state, "no longer here");
   assert.equal(second?.parent, 0);
 });
 

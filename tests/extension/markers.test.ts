@@ -22,7 +22,7 @@ import {
   turnChoices,
 } from "../../extension/src/markers/model/texts.ts";
 import { branchRow, madeWords } from "../../extension/src/sessions/model/branches.ts";
-import { hasBelow, sessionRow, standsFor } from "../../extension/src/sessions/model/rows.ts";
+import { contextValueOf, hasBelow, sessionRow } from "../../extension/src/sessions/model/rows.ts";
 import { checkpoint, session, told } from "./values.ts";
 
 const NOW = Date.parse("2026-11-20T12:00:00.000Z");
@@ -151,8 +151,8 @@ test("a session is a leaf unless there is something below it", () => {
 test("a branch is distinguished from a source of the same name", () => {
   const made = session({ forkedFrom: "a", madeBy: "restore", archived: true, branches: 2 });
 
-  assert.equal(standsFor(made), "archivedSession made branch source");
-  assert.equal(standsFor(session({})), "session");
+  assert.equal(contextValueOf(made), "archivedSession made branch source");
+  assert.equal(contextValueOf(session({})), "session");
   const brought = sessionRow(session({ madeBy: "import" }), NOW);
   assert.equal(brought.icon, "package");
   assert.match(brought.tooltip, /^State: imported$/m);

@@ -8,6 +8,7 @@ import { age, ago, cut, meter, plain, subject } from "../../extension/src/common
 import {
   byFolder,
   byTime,
+  contextValueOf,
   family,
   folded,
   followedOf,
@@ -16,7 +17,6 @@ import {
   partsOf,
   runningOf,
   sessionRow,
-  standsFor,
 } from "../../extension/src/sessions/model/rows.ts";
 import { checkpoint, note, recent, session, told } from "./values.ts";
 
@@ -149,8 +149,8 @@ test("a session that Codex refuses has a warning, the reason, and no offer to re
   const row = sessionRow(session({ refused }), NOW);
   assert.equal(row.icon, "warning");
   assert.match(row.tooltip, /^State: Codex cannot resume it: a line .* UTF-8$/m);
-  assert.equal(standsFor(session({ refused })), "session refused");
-  assert.equal(standsFor(session({})), "session");
+  assert.equal(contextValueOf(session({ refused })), "session refused");
+  assert.equal(contextValueOf(session({})), "session");
 });
 
 test("a row without a title shows the task, and without both says so", () => {
@@ -184,14 +184,14 @@ test("three or more sessions with the same first request are folded below the ne
     of("d", "Fix it"),
     of("e", "Fix it"),
   ];
-  const { shown, behind } = folded(all);
+  const { shown, older } = folded(all);
 
   assert.deepEqual(
     shown.map(({ sessionId }) => sessionId),
     ["a", "named", "elsewhere", "d", "e"],
   );
   assert.deepEqual(
-    behind.get("a")?.map(({ sessionId }) => sessionId),
+    older.get("a")?.map(({ sessionId }) => sessionId),
     ["b", "c"],
   );
 });
@@ -203,7 +203,7 @@ test("sessions without a message are apart, unless there is only one or it runs"
   const program = of("program", { background: true });
   const asked = of("asked", { title: "Fix it" });
 
-  const { people, wordless, background } = partsOf([
+  const { people, withoutMessage, background } = partsOf([
     of("a"),
     asked,
     program,
@@ -211,7 +211,7 @@ test("sessions without a message are apart, unless there is only one or it runs"
     of("runs", { live: true }),
   ]);
   assert.deepEqual(ids(people), ["asked", "runs"]);
-  assert.deepEqual(ids(wordless), ["a", "b"]);
+  assert.deepEqual(ids(withoutMessage), ["a", "b"]);
   assert.deepEqual(ids(background), ["program"]);
   assert.deepEqual(ids(partsOf([of("a"), asked]).people), ["a", "asked"]);
 });

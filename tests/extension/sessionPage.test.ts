@@ -7,16 +7,16 @@ import {
   chosenIn,
   eventsOf,
   heightOf,
+  nextPart,
   numbered,
   type PageRow,
   pageEvent,
   pageRows,
   partAtEnd,
-  partBefore,
-  partBehind,
-  spoken,
+  previousPart,
   spokenTurn,
   stepOf,
+  stepsOf,
   turnName,
   turnText,
 } from "../../extension/src/page/model/page.ts";
@@ -150,12 +150,12 @@ test("the conversation continues from part to part and from turn to turn, both w
   const other = { turnId: "t2", offset: 0, next: null };
 
   assert.deepEqual(end, { turnId: "t1", offset: 200, next: null });
-  assert.deepEqual(partBehind(first, turns), end);
-  assert.deepEqual(partBehind(end, turns), other);
-  assert.equal(partBehind(other, turns), null);
-  assert.deepEqual(partBefore(other, turns), { ...first, next: null });
-  assert.deepEqual(partBefore(end, turns), first);
-  assert.equal(partBefore(first, turns), null);
+  assert.deepEqual(nextPart(first, turns), end);
+  assert.deepEqual(nextPart(end, turns), other);
+  assert.equal(nextPart(other, turns), null);
+  assert.deepEqual(previousPart(other, turns), { ...first, next: null });
+  assert.deepEqual(previousPart(end, turns), first);
+  assert.equal(previousPart(first, turns), null);
   assert.deepEqual(
     [200, 0].map((total) => partAtEnd("t1", total).offset),
     [0, 0],
@@ -197,7 +197,7 @@ test("a command is shown with its output and exit code, and a patch says if it w
   ];
 
   assert.deepEqual(
-    spoken(asked).map((step) => [step.ref, step.kind, step.text, step.about, step.hasFailed]),
+    stepsOf(asked).map((step) => [step.ref, step.kind, step.text, step.about, step.hasFailed]),
     [
       ["#1", "user", "Fix it", "", false],
       ["#3", "command", "make check", "exit code 2", true],
@@ -207,7 +207,7 @@ test("a command is shown with its output and exit code, and a patch says if it w
       ["#7", "command", "sleep 9", "", false],
     ],
   );
-  const [, long] = spoken(asked);
+  const [, long] = stepsOf(asked);
   assert.equal(long?.printed, "1 of\n⋯ 8,992 more characters ⋯\ndone");
   assert.equal(long?.left, 8_992);
 });

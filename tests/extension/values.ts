@@ -1,6 +1,6 @@
 /** Sample values shared by several tests. */
 
-import type { Checkpoint, Told } from "../../extension/src/checkpoint/model/rows.ts";
+import type { Checkpoint, CheckpointFacts } from "../../extension/src/checkpoint/model/rows.ts";
 
 import type {
   Loss,
@@ -68,7 +68,7 @@ export const checkpoint: Checkpoint = {
 };
 
 /** The server's answer about it. */
-export const told: Told = {
+export const told: CheckpointFacts = {
   planOrigin: "",
   recent: [
     recent({ uri: "src/auth.ts" }),

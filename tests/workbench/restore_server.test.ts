@@ -137,11 +137,11 @@ test("a page of a restore outlives its session and its server, and names unknown
     await page.locator(".notification-list-item").getByText("Restoring").waitFor();
     process.kill(server, "SIGKILL");
     await workbench.killServers();
-    await trouble.getByText("tells whether the branch was opened").waitFor();
+    await trouble.getByText("to see whether the branch was opened").waitFor();
     await workbench.screenshot("restore preview, nobody answered");
     await button("Try Again").click();
     await trouble.getByText("The server ended before it answered.").waitFor();
-    await trouble.getByText("tells whether the branch was opened").waitFor();
+    await trouble.getByText("to see whether the branch was opened").waitFor();
     assert.deepEqual(lab.run("restores"), []);
     await becomes(() => restore.isEnabled(), true);
   });

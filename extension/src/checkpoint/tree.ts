@@ -60,7 +60,7 @@ export class CheckpointTree extends Tree<CheckpointNode> {
   protected async rows(_: unknown, isNewest: () => boolean): Promise<CheckpointNode[]> {
     const session = this.#following.current;
     if (session === null) {
-      this.say("");
+      this.showMessage("");
       return [];
     }
     const { sessionId } = session;
@@ -76,14 +76,14 @@ export class CheckpointTree extends Tree<CheckpointNode> {
     this.server.log.info(`checkpoint ${sessionId}: seq ${session.seq}, ${artifacts} artifacts`);
     const all = received === null ? nodes : [...nodes, receivedNode(received, Date.now())];
     if (isNewest()) {
-      this.say("");
+      this.showMessage("");
       this.#roots = all;
     }
     return all;
   }
 
   /** Select the wanted row. */
-  protected override told(): void {
+  protected override published(): void {
     const found = this.#roots
       .flatMap(({ children }) => children)
       .find(({ id }) => id === this.#wanted);

@@ -111,13 +111,13 @@ export function path(name: string): string {
 }
 
 /** Last value of each context key: setting one makes the editor reevaluate all conditions. */
-const told = new Map<string, unknown>();
+const contextKeys = new Map<string, unknown>();
 
 export function setContext(name: string, value: unknown): void {
-  if (told.has(name) && told.get(name) === value) {
+  if (contextKeys.has(name) && contextKeys.get(name) === value) {
     return;
   }
-  told.set(name, value);
+  contextKeys.set(name, value);
   void vscode.commands.executeCommand("setContext", `codexCheckpoints.${name}`, value);
 }
 

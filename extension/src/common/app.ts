@@ -26,11 +26,11 @@ export interface App {
   };
   /** The session pages: opens a page, or replaces another session's page. */
   readonly pages: {
-    show(session: SessionSummary): { sendBehind(place: PagePlace): void };
+    show(session: SessionSummary): { sendOnceLoaded(place: PagePlace): void };
     preview(
       session: SessionSummary,
       preserveFocus?: boolean,
-    ): { sendBehind(place: PagePlace): void };
+    ): { sendOnceLoaded(place: PagePlace): void };
     replace(sessionId: string, by: SessionSummary): void;
   };
 }

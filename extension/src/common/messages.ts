@@ -2,22 +2,22 @@
 
 import * as vscode from "vscode";
 
-type Say = (sentence: string, ...buttons: readonly string[]) => Thenable<string | undefined>;
+type Show = (sentence: string, ...buttons: readonly string[]) => Thenable<string | undefined>;
 
 /** Make a function that shows a message with buttons; it resolves after the chosen action. */
-function saying(say: () => Say) {
+function notifier(show: () => Show) {
   return async (
     sentence: string,
     buttons: Readonly<Record<string, () => unknown>> = {},
   ): Promise<void> => {
-    const chosen = await say()(sentence, ...Object.keys(buttons));
+    const chosen = await show()(sentence, ...Object.keys(buttons));
     await buttons[chosen ?? ""]?.();
   };
 }
 
-export const inform = saying(() => vscode.window.showInformationMessage);
-export const warn = saying(() => vscode.window.showWarningMessage);
-export const fail = saying(() => vscode.window.showErrorMessage);
+export const inform = notifier(() => vscode.window.showInformationMessage);
+export const warn = notifier(() => vscode.window.showWarningMessage);
+export const fail = notifier(() => vscode.window.showErrorMessage);
 
 /** An action that the user can choose. */
 export interface Action extends vscode.QuickPickItem {

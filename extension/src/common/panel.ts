@@ -69,7 +69,7 @@ export abstract class Page {
   /** The newest content, the error shown above it, and a message that needs content. */
   #content: ToPage | null = null;
   #error: ToPage | null = null;
-  #behind: ToPage | null = null;
+  #onceLoaded: ToPage | null = null;
   /** The last refusal, for the page's remedy buttons. */
   #refusal: unknown = null;
 
@@ -157,15 +157,15 @@ export abstract class Page {
   }
 
   /** Send a message that needs the page's content to be loaded. */
-  sendBehind(message: ToPage): void {
-    this.#behind = message;
+  sendOnceLoaded(message: ToPage): void {
+    this.#onceLoaded = message;
     this.#sendWaiting();
   }
 
   #sendWaiting(): void {
-    if (this.#content !== null && this.#behind !== null) {
-      this.send(this.#behind);
-      this.#behind = null;
+    if (this.#content !== null && this.#onceLoaded !== null) {
+      this.send(this.#onceLoaded);
+      this.#onceLoaded = null;
     }
   }
 

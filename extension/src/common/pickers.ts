@@ -7,11 +7,11 @@ import { workspacePaths } from "../client/settings.ts";
 import {
   labelOf,
   labelProblem,
+  markerState,
   type Place,
   placeNow,
   placeOfMarker,
   placeOfTurn,
-  standingOf,
   type TurnChoice,
   turnChoices,
 } from "../markers/model/texts.ts";
@@ -144,7 +144,7 @@ function rowOf(choice: TurnChoice, markers: readonly Marker[]): vscode.QuickPick
 function markerItem(marker: Marker, session: SessionSummary): vscode.QuickPickItem {
   const since = age(marker.createdAt, Date.now());
   const label = iconless(cut(labelOf(marker), 100));
-  return item("bookmark", label, dotted(standingOf(marker, session), since));
+  return item("bookmark", label, dotted(markerState(marker, session), since));
 }
 
 function branchItem(branch: Branch): vscode.QuickPickItem {

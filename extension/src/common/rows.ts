@@ -33,10 +33,10 @@ export abstract class Tree<Row extends object>
   /** Rows that were loaded for a redraw, by the id of their parent. */
   #loaded = new Map<string, readonly Row[]>();
   /** The rows at the last change event. */
-  #told = "";
+  #published = "";
   #isStale = false;
   #drawnAt = Number.NEGATIVE_INFINITY;
-  #telling: Promise<void> | null = null;
+  #publishing: Promise<void> | null = null;
 
   constructor(id: string, server: Server, showCollapseAll = false) {
     this.server = server;
@@ -47,7 +47,7 @@ export abstract class Tree<Row extends object>
         this.#unfolded.delete(id);
         this.#folded.add(id);
         this.#loaded.delete(id);
-        this.#told = ""; // the next event makes the editor reload the children on unfolding
+        this.#published = ""; // the next event makes the editor reload the children on unfolding
       }),
       this.view.onDidChangeVisibility(() => this.isOld() && this.refresh()),
     );
@@ -106,10 +106,10 @@ export abstract class Tree<Row extends object>
     await this.#loadBelow(undefined, loaded);
     if (isNewest()) {
       this.#loaded = loaded;
-      this.#telling ??= this.#tell().finally(() => {
-        this.#telling = null;
+      this.#publishing ??= this.#publish().finally(() => {
+        this.#publishing = null;
       });
-      await this.#telling;
+      await this.#publishing;
     }
   }
 
@@ -117,7 +117,7 @@ export abstract class Tree<Row extends object>
    * Fire the change event after the editor has drawn the previous change: an event while the
    * editor requests a row's children would leave that row without any.
    */
-  async #tell(): Promise<void> {
+  async #publish(): Promise<void> {
     for (let wait = this.#untilDrawn(); wait > 0; wait = this.#untilDrawn()) {
       await sleep(Math.min(wait, APART_MS));
     }
@@ -125,23 +125,23 @@ export abstract class Tree<Row extends object>
       .sort(([one], [other]) => (one < other ? -1 : 1))
       .map(([id, rows]) => [id, rows, rows.map((row) => this.itemOf(row))]);
     const news = JSON.stringify(all);
-    if (news !== this.#told) {
-      this.#told = news;
+    if (news !== this.#published) {
+      this.#published = news;
       this.#drawnAt = performance.now();
       this.#emitter.fire(undefined);
     }
-    this.told();
+    this.published();
   }
 
   /** Called after the change event; the editor gets the rows as soon as it asks. */
-  protected told(): void {}
+  protected published(): void {}
 
   #untilDrawn(): number {
     return this.#drawnAt + APART_MS - performance.now();
   }
 
   /** Show a text above the rows, which counts as a change (`APART_MS`). */
-  protected say(text: string): void {
+  protected showMessage(text: string): void {
     if (text !== (this.view.message ?? "")) {
       this.view.message = text;
       this.#drawnAt = performance.now();
@@ -177,7 +177,7 @@ export abstract class Tree<Row extends object>
     }
     const isNewest = row === undefined ? this.#requests.begin() : () => true;
     if (!this.mayLoad()) {
-      this.say("");
+      this.showMessage("");
       return [];
     }
     try {
@@ -186,7 +186,7 @@ export abstract class Tree<Row extends object>
       const why = error instanceof Error ? error.message : error;
       this.server.log.warn(`${this.view.title?.toLowerCase()}: ${why}`);
       if (isNewest()) {
-        this.say(harmless(errorText(error)));
+        this.showMessage(harmless(errorText(error)));
       }
       return [];
     }

@@ -163,7 +163,7 @@ class SectionsPage extends AnsweredPage {
           seq: null,
           found: null,
         } as const;
-        return pages.show(summary).sendBehind(place);
+        return pages.show(summary).sendOnceLoaded(place);
       }
       case "file":
         return openArtifact((await session()).cwd, name);

@@ -160,11 +160,11 @@ export async function resume(app: App, session: SessionSummary): Promise<void> {
   } else if (notCompacted !== null) {
     void inform(`It was not compacted first. ${harmless(notCompacted.message)}`);
   }
-  await goOn(session, found);
+  await resumeOrAsk(session, found);
 }
 
 /** Resume; ask how if there is a choice. */
-async function goOn(session: SessionSummary, found: Resumed): Promise<void> {
+async function resumeOrAsk(session: SessionSummary, found: Resumed): Promise<void> {
   const { sessionId, offer, continuedBy, cwd } = found;
   const ways: Action[] = [];
   if (continuedBy !== null) {

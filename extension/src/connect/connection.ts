@@ -137,7 +137,7 @@ export class ConnectionTree extends Tree<ConnectionNode> {
     const report = await this.#ask();
     if (isNewest()) {
       this.#watch(report.codexHome);
-      this.say("");
+      this.showMessage("");
     }
     return connectionNodes(report, Date.now());
   }

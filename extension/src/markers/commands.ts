@@ -171,7 +171,7 @@ function actionsOf(app: App, session: SessionSummary, chosen: ChosenTurn): reado
       async () => {
         reports.open("checkpoint", { sessionId: here.sessionId, turnId: turn.turnId });
       },
-      "What a model would be told about the session at the end of this turn.",
+      "The text for a model about the session at the end of this turn.",
     ),
     action("json", "Show Checkpoint as JSON", () => documents.openJson(session, here)),
     action("diff-multiple", "Show Changed Files", () =>

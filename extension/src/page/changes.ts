@@ -6,7 +6,7 @@ import { type App, type Commands, onSession } from "../common/app.ts";
 import { artifactAt, changesOf, earlierState, type Then } from "../common/files.ts";
 import { inform } from "../common/messages.ts";
 import { fileName, plain, subject } from "../common/model/text.ts";
-import { excerpts, tells } from "./model/changes.ts";
+import { excerpts, hasText } from "./model/changes.ts";
 
 /**
  * Compare a file with its earlier state, as far as the session and Git have it; else show the
@@ -30,7 +30,7 @@ export async function showWhatChanged(
     return;
   }
   const patches = found?.patches ?? [];
-  if (!patches.some(tells)) {
+  if (!patches.some(hasText)) {
     const sentence = "Neither the session nor Git has the earlier text; this is the file now.";
     vscode.window.setStatusBarMessage(sentence, 5000);
     await vscode.commands.executeCommand("vscode.open", file, { preview: true });
@@ -73,7 +73,7 @@ export async function showChange(
   const asked = { sessionId, turnId: turn?.turnId ?? null, afterTurnId: null, uri };
   const [file] = await changesOf(server, session, asked);
   if (file === undefined) {
-    await inform("The session does not tell how this file was changed.");
+    await inform("The session does not record how this file was changed.");
   } else {
     await documents.showFile(asked, file, turn === null ? "" : `turn ${turn.number}`);
   }

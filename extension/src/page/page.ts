@@ -87,7 +87,7 @@ export function sessionPageCommands(app: App): Commands {
       app.pages.show(session);
     }),
     openTranscript: onSession(app, async (session) => {
-      app.pages.show(session).sendBehind({ kind: "place", turn: null, seq: null, found: null });
+      app.pages.show(session).sendOnceLoaded({ kind: "place", turn: null, seq: null, found: null });
     }),
     // The editor selects the focused row, and then runs its click command.
     openRow: async () => {
@@ -206,7 +206,7 @@ export class SessionPage extends Page {
         const turn = this.#turns.find(({ turnId }) => turnId === message.turnId) ?? null;
         return showChange(this.app, session, message.uri, turn);
       }
-      case "planThen":
+      case "planAtTurn":
         return this.#readPlan(message.turnId);
       case "link":
         return openLink(session, message.address);
@@ -301,7 +301,7 @@ export class SessionPage extends Page {
     const shown = await this.app.server.request("show", { sessionId: this.key, turnId });
     const lists = keptLists(checkpointNodes(JSON.parse(shown.text), shown, []));
     const plan = lists.find(({ id }) => id === "plan") ?? null;
-    this.send({ kind: "planThen", turnId, plan });
+    this.send({ kind: "planAtTurn", turnId, plan });
   }
 
   async #readWhole(ref: string): Promise<void> {

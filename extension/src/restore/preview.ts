@@ -104,7 +104,7 @@ export class RestorePreview extends AnsweredPage {
       this.#plan = typeof found === "string" ? null : found;
       const sentence = typeof found === "string" ? found : found.headline;
       const done = { done: this.#done, canUndo: this.#canUndo };
-      this.sendBehind({ kind: "files", plan: this.#plan, sentence, ...done });
+      this.sendOnceLoaded({ kind: "files", plan: this.#plan, sentence, ...done });
     }
   }
 
@@ -142,7 +142,9 @@ export class RestorePreview extends AnsweredPage {
   }
 
   protected override complain(sentence: string, again: boolean, remedies?: readonly Remedy[]) {
-    const unsure = this.#isUnsure ? " “Show Restores…” tells whether the branch was opened." : "";
+    const unsure = this.#isUnsure
+      ? " Use “Show Restores…” to see whether the branch was opened."
+      : "";
     super.complain(`${sentence}${unsure}`, again, remedies);
   }
 

@@ -23,7 +23,7 @@ const MEMORY = "searches";
 
 export function searchCommands(app: App, view: SearchView, memory: vscode.Memento): Commands {
   const box = new SearchBox(view, memory);
-  const goOn = async (step: 1 | -1) => {
+  const goToHit = async (step: 1 | -1) => {
     const row = view.revealNext(step);
     if (row !== null) {
       await openHit(app, view, row);
@@ -57,8 +57,8 @@ export function searchCommands(app: App, view: SearchView, memory: vscode.Mement
     openHit: (row: HitNode) => openHit(app, view, row),
     showHitRecord: ({ sessionId, hit }: HitNode) =>
       app.reports.openRecord(sessionId, `#${hit.seq}`),
-    nextHit: () => goOn(1),
-    previousHit: () => goOn(-1),
+    nextHit: () => goToHit(1),
+    previousHit: () => goToHit(-1),
   };
 }
 
@@ -73,7 +73,7 @@ function openHit(app: App, view: SearchView, row: HitNode): Promise<void> {
     app.following.choose(session);
     await (turn === null
       ? app.reports.openRecord(session.sessionId, `#${seq}`)
-      : app.pages.preview(session, false).sendBehind({ kind: "place", turn, seq, found }));
+      : app.pages.preview(session, false).sendOnceLoaded({ kind: "place", turn, seq, found }));
   })({ sessionId });
 }
 

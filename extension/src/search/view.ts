@@ -222,12 +222,12 @@ export class SearchView extends Tree<SearchNode> {
     }
   }
 
-  protected override told(): void {
+  protected override published(): void {
     // After the rows: the editor shows the first update at once, the others a moment later.
     const found = this.#found;
     const groups = [...(found?.groups.values() ?? [])].map(({ group }) => group);
     const text = found === null ? "" : searchText(found.query, groups, found.state);
-    this.say(found?.trouble || text);
+    this.showMessage(found?.trouble || text);
     void this.#focusing.run();
   }
 

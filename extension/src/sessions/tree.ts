@@ -14,6 +14,7 @@ import { branchRow, type End } from "./model/branches.ts";
 import {
   byFolder,
   byTime,
+  contextValueOf,
   type Filter,
   family,
   filterText,
@@ -25,7 +26,6 @@ import {
   partsOf,
   sessionRow,
   sessionsParams,
-  standsFor,
 } from "./model/rows.ts";
 import type { ChangeFeed } from "./sessionInView.ts";
 
@@ -122,7 +122,7 @@ export class SessionTree extends Tree<SessionNode> {
     this.#selectWhenInSight();
   }
 
-  protected override told(): void {
+  protected override published(): void {
     this.#selectWhenInSight();
   }
 
@@ -196,7 +196,7 @@ export class SessionTree extends Tree<SessionNode> {
         const isQuiet = vscode.workspace.isTrusted || roots.length === 0;
         const restricted = "Restricted Mode: programs named by this folder are not run.";
         // In an empty tree the message would replace the welcome text, which says the same.
-        this.say(isQuiet ? "" : restricted);
+        this.showMessage(isQuiet ? "" : restricted);
       }
       return roots;
     }
@@ -403,11 +403,11 @@ export type SessionNode =
 /** Return the rows of a group's sessions: by day in an open folder, else by folder. */
 function foldsOf(group: Group, sessions: readonly SessionSummary[]): SessionNode[] {
   const { roots, children } = family(sessions);
-  const { people, wordless, background } = partsOf(roots);
-  const { shown, behind } = folded(people);
+  const { people, withoutMessage, background } = partsOf(roots);
+  const { shown, older: olderBySession } = folded(people);
   const rowOf = (session: SessionSummary, isAlike = false): SessionNode => {
     const below = (children.get(session.sessionId) ?? []).map((each) => rowOf(each));
-    const older = behind.get(session.sessionId) ?? [];
+    const older = olderBySession.get(session.sessionId) ?? [];
     const runs: Fold = {
       kind: "fold",
       id: `alike/${group.id}/${session.sessionId}`,
@@ -446,9 +446,9 @@ function foldsOf(group: Group, sessions: readonly SessionSummary[]): SessionNode
   }));
   return [
     ...folds,
-    ...apart("wordless", "comment", wordless, [
+    ...apart("wordless", "comment", withoutMessage, [
       "1 session without a message",
-      `${wordless.length} sessions without a message`,
+      `${withoutMessage.length} sessions without a message`,
     ]),
     ...apart("background", "server-process", background, [
       "1 background session",
@@ -472,7 +472,7 @@ export function sessionItem(node: SessionNode): vscode.TreeItem {
       const id = `${node.group}/${node.session.sessionId}`;
       const hasMore = node.children.length > 0 || hasBelow(node.session);
       const item = treeItem(id, row, hasMore ? Collapsed : None);
-      item.contextValue = standsFor(node.session);
+      item.contextValue = contextValueOf(node.session);
       const command = "codexCheckpoints.clickSession";
       item.command = { command, title: "Show This Session", arguments: [node.session] };
       return item;

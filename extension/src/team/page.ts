@@ -29,7 +29,16 @@ export class RemotePages extends Tabs<"sessionId", RemotePage> {
 
 /** The messages of the page that only read. */
 const READING: readonly FromPage["kind"][] = [
-  ...(["record", "conversation", "change", "planThen", "link", "whole", "losses", "goTo"] as const),
+  ...([
+    "record",
+    "conversation",
+    "change",
+    "planAtTurn",
+    "link",
+    "whole",
+    "losses",
+    "goTo",
+  ] as const),
 ];
 
 class RemotePage extends SessionPage {

@@ -36,7 +36,7 @@ export class FileChoice {
   #view: FilesView | null = null;
   #would: Restored | null = null;
   /** The last shown action, as JSON. */
-  #told = JSON.stringify([null, false]);
+  #shownDone = JSON.stringify([null, false]);
 
   /** `changed` is called after each change of the choice. */
   constructor(changed: () => void) {
@@ -71,8 +71,8 @@ export class FileChoice {
   /** Draw only news, so that a screen reader reads it once. */
   #showDone({ done, canUndo }: FilesView): void {
     const news = JSON.stringify([done, canUndo]);
-    if (news !== this.#told) {
-      this.#told = news;
+    if (news !== this.#shownDone) {
+      this.#shownDone = news;
       const hadFocus = this.#done.contains(document.activeElement);
       fill(this.#done, done && doneBox(done, canUndo));
       if (hadFocus) {

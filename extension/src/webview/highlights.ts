@@ -160,10 +160,10 @@ function bare(line: string): string {
 function placeOf(
   nodes: readonly (readonly [start: number, node: Text])[],
   at: number,
-  behind = 0,
+  beyond = 0,
 ): [Text, number] {
   const [start, node] = nodes.findLast(([first]) => first <= at) as [number, Text];
-  return [node, at - start + behind];
+  return [node, at - start + beyond];
 }
 
 function blockOf(node: Text): Element | null {

@@ -64,14 +64,14 @@ export function showLineage(
     return;
   }
   const { rows, began, ended, left } = picture;
-  const items = rows.map(({ id, name, made, source, at, standing, opens, isHere }) => {
+  const items = rows.map(({ id, name, made, source, at, state, opens, isHere }) => {
     const title =
       opens && !isHere
         ? button(name, "link", () => openOther(id))
         : el("span", { class: opens ? "" : "quiet" }, name);
     const from = source === "" ? null : el("span.spoken", ` from “${source}”`);
     const when = at === null ? null : time(at);
-    const words = dotted(standing, made);
+    const words = dotted(state, made);
     const about = el("span.about", words, from, when && " · ", when);
     return el("li", { class: isHere ? "row here" : "row" }, title, " ", about);
   });

@@ -5,7 +5,7 @@ import {
   chosenIn,
   type PageEvent,
   type PageTurn,
-  type PlanThen,
+  type PlanAtTurn,
   type SessionView,
 } from "../page/model/page.ts";
 import { showBegun } from "./begun.ts";
@@ -52,7 +52,7 @@ class SessionPage implements Shown<SessionView> {
   /** The chosen turn; null for the newest. */
   #turnNumber: number | null = null;
   /** The plan at the end of a turn, and the timer that requests another one. */
-  #planThen: PlanThen | null = null;
+  #planAtTurn: PlanAtTurn | null = null;
   #askingPlan: number | undefined;
   /** The values from which each part of the page was drawn, as JSON. */
   readonly #drawn = new Map<string, string>();
@@ -103,12 +103,12 @@ class SessionPage implements Shown<SessionView> {
     // Reload the newest turn after each record, even if its row stays the same.
     const newest = rows.at(-1);
     const turns = rows.flatMap((row) => {
-      const standing = JSON.stringify(row === newest ? [row, view.seq] : row);
-      return row.turns.map((turn) => [turn, standing] as const);
+      const state = JSON.stringify(row === newest ? [row, view.seq] : row);
+      return row.turns.map((turn) => [turn, state] as const);
     });
     this.#transcript.show(
       turns.map(([turn]) => turn),
-      new Map(turns.map(([{ turnId }, standing]) => [turnId, standing])),
+      new Map(turns.map(([{ turnId }, state]) => [turnId, state])),
       eventsByTurn(events),
       this.#turnChosen?.turnId ?? null,
     );
@@ -164,8 +164,8 @@ class SessionPage implements Shown<SessionView> {
       void this.#transcript.take(message);
     } else if (message.kind === "whole") {
       takeWhole(message);
-    } else if (message.kind === "planThen") {
-      this.#planThen = message;
+    } else if (message.kind === "planAtTurn") {
+      this.#planAtTurn = message;
       this.#showKept();
     } else if (message.kind === "place") {
       this.#chooseOnly(message.turn);
@@ -227,9 +227,9 @@ class SessionPage implements Shown<SessionView> {
     this.#card.show(this.#view.rows[this.#chosen], this.#turnNumber, this.#view);
     const turn = this.#turnNumber === null ? null : this.#turnChosen;
     window.clearTimeout(this.#askingPlan);
-    if (turn !== null && this.#planThen?.turnId !== turn.turnId) {
+    if (turn !== null && this.#planAtTurn?.turnId !== turn.turnId) {
       const { turnId } = turn;
-      this.#askingPlan = window.setTimeout(() => send({ kind: "planThen", turnId }), PLAN_MS);
+      this.#askingPlan = window.setTimeout(() => send({ kind: "planAtTurn", turnId }), PLAN_MS);
     }
     this.#showKept();
     this.#drawnOnce("files", [this.#view.files, turn], () =>
@@ -240,7 +240,8 @@ class SessionPage implements Shown<SessionView> {
   /** Show facts and decisions as of now, and the plan as of the chosen turn once it is loaded. */
   #showKept(): void {
     const turn = this.#turnNumber === null ? null : this.#turnChosen;
-    const then = turn === null || this.#planThen?.turnId !== turn.turnId ? null : this.#planThen;
+    const then =
+      turn === null || this.#planAtTurn?.turnId !== turn.turnId ? null : this.#planAtTurn;
     const { kept } = this.#view;
     const others = kept.filter(({ id }) => id !== "plan");
     const plan = then?.plan && {

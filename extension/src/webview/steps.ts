@@ -1,6 +1,6 @@
 /** Draws the steps of a conversation: messages, commands with their output, and patches. */
 
-import { charactersLeft, type Spoken, type Whole } from "../page/model/page.ts";
+import { type ConversationStep, charactersLeft, type Whole } from "../page/model/page.ts";
 import { button, el, fill, send, textOf } from "./draw.ts";
 import { commandBlock, patchBlock, type Where } from "./patches.ts";
 import { link } from "./quotes.ts";
@@ -15,7 +15,11 @@ export type Rows = ReadonlyMap<string, HTMLElement>;
 const SLICE = 12;
 
 /** Draw steps; unchanged steps keep their elements, and so their folding, focus and position. */
-export async function rowsOf(steps: readonly Spoken[], drawn: Rows, where: Where): Promise<Rows> {
+export async function rowsOf(
+  steps: readonly ConversationStep[],
+  drawn: Rows,
+  where: Where,
+): Promise<Rows> {
   const markdown = await import("./markdown.ts");
   const rows = new Map<string, HTMLElement>();
   let start = performance.now();
@@ -56,7 +60,7 @@ export function takeWhole(whole: Whole): void {
 }
 
 /** Draw a step: a message, or a command with its output folded. */
-function stepRow(step: Spoken, where: Where, markdown: Markdown): HTMLElement {
+function stepRow(step: ConversationStep, where: Where, markdown: Markdown): HTMLElement {
   const { ref, kind, about, hasFailed } = step;
   const record = link(ref, ref);
   const head = el(
@@ -85,12 +89,12 @@ function stepRow(step: Spoken, where: Where, markdown: Markdown): HTMLElement {
 }
 
 /** Return the fields of a step's full text: for a command, its output. */
-function textIn({ kind }: Spoken, text: string): Partial<Spoken> {
+function textIn({ kind }: ConversationStep, text: string): Partial<ConversationStep> {
   return kind === "command" ? { printed: text } : { text };
 }
 
 function bodyOf(
-  { kind, text, printed }: Spoken,
+  { kind, text, printed }: ConversationStep,
   where: Where,
   markdown: Markdown,
   isOpen = false,
@@ -110,7 +114,7 @@ function bodyOf(
   }
 }
 
-const WHO: Readonly<Record<Exclude<Spoken["kind"], "user">, string>> = {
+const WHO: Readonly<Record<Exclude<ConversationStep["kind"], "user">, string>> = {
   assistant: "Codex",
   summary: "Summary of a compaction",
   plan: "Plan",

@@ -2,16 +2,16 @@
 
 import {
   type Conversation,
+  type ConversationStep,
+  nextPart,
   type PageEvent,
   type PageTurn,
   type PartPlace,
   partAtEnd,
-  partBefore,
-  partBehind,
+  previousPart,
   type SessionView,
-  type Spoken,
-  spoken,
   stepOf,
+  stepsOf,
 } from "../page/model/page.ts";
 import { el, fill, keepingFocus, send, time } from "./draw.ts";
 import { Highlights } from "./highlights.ts";
@@ -29,14 +29,14 @@ interface Part extends PartPlace {
   readonly events: HTMLElement;
   eventsFrom: string;
   drawn: Rows;
-  said: readonly Spoken[];
+  content: readonly ConversationStep[];
   /** The state of the turn when this was requested. */
-  standing: string;
+  state: string;
 }
 
 interface Asked extends PartPlace {
   readonly place: "alone" | "above" | "below" | "again";
-  readonly standing: string;
+  readonly state: string;
 }
 
 /** The turn, or a record of it, that stays at the top while parts around it are loaded. */
@@ -55,7 +55,7 @@ export class Transcript {
   #events: ReadonlyMap<number, readonly PageEvent[]> = new Map();
   #turns: readonly PageTurn[] = [];
   /** The state of each turn, by its id; when it changes, its loaded parts are reloaded. */
-  #standing: ReadonlyMap<string, string> = new Map();
+  #states: ReadonlyMap<string, string> = new Map();
   #parts: readonly Part[] = [];
   #asked: Asked | null = null;
   /** Whether the pending request may have failed. */
@@ -86,23 +86,23 @@ export class Transcript {
   /** Update the turns; the position stays. The first time, go to `chosen`. */
   show(
     turns: readonly PageTurn[],
-    standing: ReadonlyMap<string, string>,
+    states: ReadonlyMap<string, string>,
     events: ReadonlyMap<number, readonly PageEvent[]>,
     chosen: string | null,
   ): void {
     this.#turns = turns;
-    this.#standing = standing;
+    this.#states = states;
     this.#events = events;
     this.element.hidden = turns.length === 0;
-    const gone = this.#parts.filter(({ turnId }) => !standing.has(turnId));
+    const gone = this.#parts.filter(({ turnId }) => !states.has(turnId));
     this.#keepingPlace(() => {
       this.#takeOut(gone);
       this.#showEvents();
     });
-    if (this.#asked !== null && !standing.has(this.#asked.turnId)) {
+    if (this.#asked !== null && !states.has(this.#asked.turnId)) {
       this.#asked = null; // Codex rolled it back
     }
-    if (this.#parts.length === 0 && chosen !== null && !standing.has(this.#sought?.turnId ?? "")) {
+    if (this.#parts.length === 0 && chosen !== null && !states.has(this.#sought?.turnId ?? "")) {
       this.goTo(chosen, 0);
     }
     this.#readOn();
@@ -149,11 +149,11 @@ export class Transcript {
     if (asked === null || asked.turnId !== turnId || asked.offset !== offset) {
       return;
     }
-    const said = spoken(items);
-    const standing = this.#parts.find((part) => part.turnId === turnId && part.offset === offset);
+    const content = stepsOf(items);
+    const existing = this.#parts.find((part) => part.turnId === turnId && part.offset === offset);
     const { folder, shared } = this.#session;
     const where = { turnId, folder, speaker: shared?.speaker ?? "You" };
-    const rows = await rowsOf(said, standing?.drawn ?? new Map(), where);
+    const rows = await rowsOf(content, existing?.drawn ?? new Map(), where);
     if (this.#asked !== asked) {
       return; // another place was requested meanwhile
     }
@@ -168,7 +168,7 @@ export class Transcript {
     const part = there ?? this.#partOf(turnId, offset, items[0]?.at ?? null);
     this.#keepingPlace(() => {
       keepingFocus(() => showSteps(part.steps, rows));
-      Object.assign(part, { said, drawn: rows, next: nextOffset, standing: asked.standing });
+      Object.assign(part, { content, drawn: rows, next: nextOffset, state: asked.state });
       if (asked.place === "alone") {
         this.#takeOut(this.#parts);
       }
@@ -192,7 +192,7 @@ export class Transcript {
     const when = el("span.about", at === null ? null : time(at));
     const events = el("div.events");
     const element = el("article", el("h3", name, " ", when), steps, events);
-    const none = { drawn: new Map(), said: [], next: null, standing: "", eventsFrom: "[]" };
+    const none = { drawn: new Map(), content: [], next: null, state: "", eventsFrom: "[]" };
     return { turnId, offset, element, steps, events, ...none };
   }
 
@@ -212,7 +212,7 @@ export class Transcript {
 
   #ask(part: PartPlace, place: Asked["place"]): void {
     this.#isInDoubt = false;
-    this.#asked = { ...part, place, standing: this.#standing.get(part.turnId) ?? "" };
+    this.#asked = { ...part, place, state: this.#states.get(part.turnId) ?? "" };
     if (this.#parts.length === 0) {
       this.element.append(this.#waiting);
     }
@@ -245,8 +245,8 @@ export class Transcript {
     if (seq === null) {
       return parts[0]?.element ?? null;
     }
-    for (const { said, steps } of parts) {
-      const at = stepOf(said, seq);
+    for (const { content, steps } of parts) {
+      const at = stepOf(content, seq);
       if (at !== -1) {
         return steps.children[at] ?? null;
       }
@@ -318,7 +318,7 @@ export class Transcript {
       return;
     }
     const changed = this.#parts.find(
-      ({ turnId, next, standing }) => next === null && standing !== this.#standing.get(turnId),
+      ({ turnId, next, state }) => next === null && state !== this.#states.get(turnId),
     );
     if (changed !== undefined) {
       this.#ask(changed, "again");
@@ -336,8 +336,8 @@ export class Transcript {
       return;
     }
     const { scrollTop, clientHeight, scrollHeight } = this.element;
-    const below = scrollHeight - scrollTop - clientHeight < near && partBehind(last, this.#turns);
-    const above = scrollTop < near && partBefore(first, this.#turns);
+    const below = scrollHeight - scrollTop - clientHeight < near && nextPart(last, this.#turns);
+    const above = scrollTop < near && previousPart(first, this.#turns);
     if (top >= window.innerHeight || bottom <= 0) {
       return; // not visible now
     }

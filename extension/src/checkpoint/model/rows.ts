@@ -40,11 +40,11 @@ interface Artifact {
 }
 
 /** Facts about a checkpoint that are not in its text. */
-export type Told = Pick<CheckpointText, "planOrigin" | "recent">;
+export type CheckpointFacts = Pick<CheckpointText, "planOrigin" | "recent">;
 
 export function checkpointNodes(
   checkpoint: Checkpoint,
-  { planOrigin, recent }: Told,
+  { planOrigin, recent }: CheckpointFacts,
   notes: readonly Note[],
   pins: readonly Pin[] = [],
 ): CheckpointNode[] {
@@ -166,7 +166,9 @@ function weakness(hash: string | undefined): string {
   if (hash === undefined) {
     return "Content not known";
   }
-  return hash.startsWith("sha256:") ? "" : "Too large to be read: told by its size and time alone";
+  return hash.startsWith("sha256:")
+    ? ""
+    : "Too large to read: identified only by its size and time";
 }
 
 export type Action =
@@ -313,15 +315,15 @@ export function factsNode(notes: readonly Note[]): CheckpointNode {
 /** The decisions of a session; superseded ones are in a folded row. */
 export function decisionsNode(notes: readonly Note[]): CheckpointNode {
   const decisions = notes.filter(({ kind }) => kind === "decision");
-  const standing = decisions.filter(({ supersededBy }) => supersededBy === null);
+  const current = decisions.filter(({ supersededBy }) => supersededBy === null);
   const superseded = decisions.filter(({ supersededBy }) => supersededBy !== null);
-  const children = standing.map((decision) => decisionNode(decision));
+  const children = current.map((decision) => decisionNode(decision));
   if (superseded.length > 0) {
     const rows = superseded.map((decision) => decisionNode(decision));
     const folded = section("superseded", "Superseded", `${rows.length}`, "history", rows);
     children.push({ ...folded, unfolded: false });
   }
-  const count = standing.length === 0 ? NONE_YET : `${standing.length}`;
+  const count = current.length === 0 ? NONE_YET : `${current.length}`;
   return section("decisions", "Decisions", count, "law", children);
 }
 
@@ -333,12 +335,12 @@ function factNode(fact: Note): CheckpointNode {
   const text = factWords(fact);
   const failing = fact.dependsOn.find(({ uri }) => uri === fact.why);
   const why = failing === undefined ? "" : whatFails(failing);
-  const standing = isSuspect(fact) ? "suspect" : "valid";
+  const status = isSuspect(fact) ? "suspect" : "valid";
   const row = {
     label: text,
-    description: isSuspect(fact) ? why || standing : "",
-    tooltip: [text, why || standing, `Id: ${plain(fact.id)}`].join("\n"),
-    spoken: listed(standing, text, why),
+    description: isSuspect(fact) ? why || status : "",
+    tooltip: [text, why || status, `Id: ${plain(fact.id)}`].join("\n"),
+    spoken: listed(status, text, why),
     icon: isSuspect(fact) ? "warning" : "pass",
     colour: isSuspect(fact) ? "list.warningForeground" : null,
   };

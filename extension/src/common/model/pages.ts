@@ -6,7 +6,7 @@ import { type CompactionView, readBudget } from "../../compaction/model/preview.
 import {
   type Conversation,
   type PagePlace,
-  type PlanThen,
+  type PlanAtTurn,
   readAction,
   type SessionView,
   type TurnAction,
@@ -39,7 +39,7 @@ export type ToPage =
   | Conversation
   | Whole
   | PagePlace
-  | PlanThen
+  | PlanAtTurn
   | Trouble;
 
 /** The messages of one word; `ready` means that the page accepts messages. */
@@ -78,7 +78,7 @@ export type FromPage =
   | { readonly kind: "change"; readonly uri: string; readonly turnId: string | null }
   | { readonly kind: "target"; readonly target: PageLink }
   | { readonly kind: "goTo"; readonly sessionId: string }
-  | { readonly kind: "planThen"; readonly turnId: string }
+  | { readonly kind: "planAtTurn"; readonly turnId: string }
   | { readonly kind: "remedy"; readonly remedy: Remedy };
 
 /** Read the ids that a page kept across a reload; null if one is missing. */
@@ -129,7 +129,7 @@ export function fromPage(value: unknown): FromPage | null {
       return typeof turnId === "string" && Number.isInteger(offset)
         ? { kind, turnId, offset: Number(offset) }
         : null;
-    case "planThen":
+    case "planAtTurn":
       return typeof turnId === "string" ? { kind, turnId } : null;
     case "target": {
       const found = readTarget(target);

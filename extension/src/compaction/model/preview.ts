@@ -127,7 +127,7 @@ function shown(count: number): string {
   return count.toLocaleString("en-US");
 }
 
-interface Told {
+interface RecordLines {
   readonly ref: string;
   readonly anchor: string;
   readonly whys: Set<string>;
@@ -135,8 +135,8 @@ interface Told {
 }
 
 /** Group the lines by record, without anchors, and split at the quoted text's line breaks. */
-function recordsOf(lines: readonly DigestLine[]): ReadonlyMap<string, Told> {
-  const records = new Map<string, Told>();
+function recordsOf(lines: readonly DigestLine[]): ReadonlyMap<string, RecordLines> {
+  const records = new Map<string, RecordLines>();
   for (const { ref, text, why } of lines) {
     const [head = "- ", anchor = ""] =
       (ref === null ? null : /^- ((?:t\d+ )?#\d+) /.exec(text)) ?? [];
@@ -150,8 +150,8 @@ function recordsOf(lines: readonly DigestLine[]): ReadonlyMap<string, Told> {
 }
 
 function compared(
-  before: ReadonlyMap<string, Told>,
-  now: ReadonlyMap<string, Told>,
+  before: ReadonlyMap<string, RecordLines>,
+  now: ReadonlyMap<string, RecordLines>,
 ): readonly Quoted[] {
   return merged([...before.keys()], [...now.keys()]).flatMap(({ text: key }) => {
     const record = now.get(key) ?? before.get(key);

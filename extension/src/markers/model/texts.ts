@@ -16,26 +16,26 @@ import {
 
 export function markerRow(marker: Marker, session: SessionSummary, now: number): Appearance {
   const label = labelOf(marker);
-  const standing = standingOf(marker, session);
+  const state = markerState(marker, session);
   const since = age(marker.createdAt, now);
   const origin = marker.origin === "compaction" ? "before a compaction" : "";
   return {
     label: cut(label, 160),
-    description: dotted(standing, origin, since),
+    description: dotted(state, origin, since),
     tooltip: [
       label,
-      standing,
+      state,
       `Made at ${utcTime(plain(marker.createdAt))}`,
       `Marker: ${plain(marker.checkpointId)}`,
       `Turn: ${plain(marker.turnId)}`,
     ].join("\n"),
-    spoken: listed(`marker ${label}`, standing, origin, since),
+    spoken: listed(`marker ${label}`, state, origin, since),
     ...looks(marker, session),
   };
 }
 
 /** The place of a marker: a turn, a rolled back turn, or a turn of the source. */
-export function standingOf(marker: Marker, session: SessionSummary): string {
+export function markerState(marker: Marker, session: SessionSummary): string {
   if (marker.sessionId !== session.sessionId) {
     return "on a turn of the original session";
   }

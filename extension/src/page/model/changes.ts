@@ -15,15 +15,15 @@ export function sidesOf({ before, after, patches }: FileChange): Sides {
   if (before !== null && after !== null) {
     return { before, after, about: "" };
   }
-  return patches.some(tells)
+  return patches.some(hasText)
     ? { ...excerpts(patches), about: " (from patches)" }
-    : { before: "", after: NOT_TOLD, about: " (text not known)" };
+    : { before: "", after: NOT_RECORDED, about: " (text not known)" };
 }
 
-const NOT_TOLD = "(Changed by a command. The session does not tell how.)";
+const NOT_RECORDED = "(Changed by a command. The session does not record how.)";
 
 /** Check whether a patch has its text; a change by a command mostly has none. */
-export function tells({ text }: FilePatch): boolean {
+export function hasText({ text }: FilePatch): boolean {
   return text !== null;
 }
 
@@ -33,7 +33,7 @@ export function excerpts(patches: readonly FilePatch[]): Omit<Sides, "about"> {
     patches
       .flatMap(({ turn, ref, text }) => [
         turn === null ? ref : `──── turn ${turn}`,
-        ...(text ? text.split("\n").flatMap((row) => lineOf(row, sign)) : [text ?? NOT_TOLD]),
+        ...(text ? text.split("\n").flatMap((row) => lineOf(row, sign)) : [text ?? NOT_RECORDED]),
         "",
       ])
       .join("\n");

@@ -2,7 +2,7 @@
 
 import type { Lineage } from "../../client/protocol.ts";
 import { countedIfAny, cut, dotted } from "../../common/model/text.ts";
-import { madeWords, standingOf, titleOf, turnWords } from "../../sessions/model/branches.ts";
+import { madeWords, sessionState, titleOf, turnWords } from "../../sessions/model/branches.ts";
 
 /** The lines, the ends of the axis, and a note on sessions that are not shown. */
 export interface LineagePicture {
@@ -20,7 +20,7 @@ export interface LineageRow {
   readonly made: string;
   readonly source: string;
   readonly at: string | null;
-  readonly standing: string;
+  readonly state: string;
   /** The row of its source; null for the first row. */
   readonly parent: number | null;
   readonly kind: string;
@@ -63,7 +63,7 @@ export function lineagePicture(lineage: Lineage): LineagePicture {
         link === null ? "the original session" : `${madeWords(link.kind, null)}${turnWords(link)}`,
       source: link === null ? "" : (titles.get(link.parent) ?? ""),
       at: link?.at ?? null,
-      standing: dotted(isHere ? "this session" : "", standingOf(node, pulledFrom.has(id))),
+      state: dotted(isHere ? "this session" : "", sessionState(node, pulledFrom.has(id))),
       parent: link === null ? null : (places.get(link.parent) ?? null),
       kind: link?.kind ?? "",
       from: axis.get(begin) ?? 0,

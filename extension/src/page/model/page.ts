@@ -61,8 +61,8 @@ export interface Shared {
 }
 
 /** The plan at the end of a turn; null if there was none. */
-export interface PlanThen {
-  readonly kind: "planThen";
+export interface PlanAtTurn {
+  readonly kind: "planAtTurn";
   readonly turnId: string;
   readonly plan: KeptList | null;
 }
@@ -138,7 +138,7 @@ export interface PartPlace {
 const PART = 200;
 
 /** Return the next part, in the same turn or the next; null after the last part. */
-export function partBehind(part: PartPlace, turns: readonly PageTurn[]): PartPlace | null {
+export function nextPart(part: PartPlace, turns: readonly PageTurn[]): PartPlace | null {
   const { turnId, next } = part;
   const at = turns.findIndex((each) => each.turnId === turnId);
   const behind = at === -1 ? undefined : turns[at + 1];
@@ -149,7 +149,7 @@ export function partBehind(part: PartPlace, turns: readonly PageTurn[]): PartPla
 }
 
 /** Return the previous part; the first part of the previous turn if its length is unknown. */
-export function partBefore(part: PartPlace, turns: readonly PageTurn[]): PartPlace | null {
+export function previousPart(part: PartPlace, turns: readonly PageTurn[]): PartPlace | null {
   const { turnId, offset } = part;
   if (offset > 0) {
     return { turnId, offset: Math.max(0, offset - PART), next: offset };
@@ -163,7 +163,7 @@ export function partAtEnd(turnId: string, total: number): PartPlace {
 }
 
 /** One step of a conversation; a command includes its output. */
-export interface Spoken {
+export interface ConversationStep {
   readonly ref: string;
   readonly kind: "user" | "assistant" | "summary" | "plan" | "command" | "patch";
   /** The message, or the command. */
@@ -178,30 +178,32 @@ export interface Spoken {
 }
 
 /** Return a conversation's steps in order; a call is merged into its output. */
-export function spoken(items: readonly TranscriptItem[]): readonly Spoken[] {
+export function stepsOf(items: readonly TranscriptItem[]): readonly ConversationStep[] {
   return items
     .filter(({ answered }) => !answered)
-    .map(({ ref, kind, text, tail, total, about, exitCode, failed: hasFailed }): Spoken => {
-      const left = Math.max(0, total - [...text].length - [...tail].length);
-      const step = { ref, text, printed: "", about: "", left, hasFailed };
-      switch (kind) {
-        case "user":
-        case "assistant":
-        case "summary":
-        case "plan":
-          return { ...step, kind };
-        case "patch":
-          return { ...step, kind, about: hasFailed ? "not applied" : "" };
-        case "call":
-          return { ...step, kind: "command" };
-        default: {
-          const code = exitCode === null ? (hasFailed ? "failed" : "") : `exit code ${exitCode}`;
-          const cut = left === 0 ? "" : `\n⋯ ${charactersLeft(left)} ⋯\n${tail}`;
-          const printed = `${text}${cut}`;
-          return { ...step, kind: "command", text: about || "Output", printed, about: code };
+    .map(
+      ({ ref, kind, text, tail, total, about, exitCode, failed: hasFailed }): ConversationStep => {
+        const left = Math.max(0, total - [...text].length - [...tail].length);
+        const step = { ref, text, printed: "", about: "", left, hasFailed };
+        switch (kind) {
+          case "user":
+          case "assistant":
+          case "summary":
+          case "plan":
+            return { ...step, kind };
+          case "patch":
+            return { ...step, kind, about: hasFailed ? "not applied" : "" };
+          case "call":
+            return { ...step, kind: "command" };
+          default: {
+            const code = exitCode === null ? (hasFailed ? "failed" : "") : `exit code ${exitCode}`;
+            const cut = left === 0 ? "" : `\n⋯ ${charactersLeft(left)} ⋯\n${tail}`;
+            const printed = `${text}${cut}`;
+            return { ...step, kind: "command", text: about || "Output", printed, about: code };
+          }
         }
-      }
-    });
+      },
+    );
 }
 
 export function charactersLeft(left: number): string {
@@ -209,7 +211,7 @@ export function charactersLeft(left: number): string {
 }
 
 /** Return the index of the step that contains a record; a call belongs to its output's step. */
-export function stepOf(steps: readonly Spoken[], seq: number): number {
+export function stepOf(steps: readonly ConversationStep[], seq: number): number {
   return steps.findIndex(({ ref }) => Number(ref.slice(1)) >= seq);
 }
 

@@ -19,19 +19,19 @@ export function branchRow(branch: Branch, end: End, now: number): Appearance {
   const label = end === "source" ? `Source: ${title}` : `Branch: ${title}`;
   const made = madeWords(branch.kind, branch.mode);
   const since = age(branch.at, now);
-  const standing = standingOf(branch, end === "source" && branch.kind === "pull");
+  const state = sessionState(branch, end === "source" && branch.kind === "pull");
   return {
     label: cut(label, 160),
-    description: dotted(standing, made, since),
+    description: dotted(state, made, since),
     tooltip: [
       label,
       dotted(made, branch.at === null ? "" : utcTime(plain(branch.at))),
-      standing,
+      state,
       `Session: ${plain(branch.sessionId)}`,
     ]
       .filter((line) => line !== "")
       .join("\n"),
-    spoken: listed(label, standing, made, since),
+    spoken: listed(label, state, made, since),
     icon: iconOf(branch, end),
     colour: null,
   };
@@ -62,7 +62,7 @@ export function turnWords({ afterTurn }: LineageLink): string {
 }
 
 /** Describe the state of a session; with `isRemote`, a missing one is in the remote. */
-export function standingOf(
+export function sessionState(
   session: {
     readonly available: boolean;
     readonly archived: boolean;

@@ -110,7 +110,7 @@ export function hasBelow(session: SessionSummary): boolean {
 }
 
 /** The context value of its row, for the menu conditions in package.json. */
-export function standsFor(session: SessionSummary): string {
+export function contextValueOf(session: SessionSummary): string {
   const words = [
     session.archived ? "archivedSession" : "session",
     session.madeBy === null ? "" : "made",
@@ -192,14 +192,14 @@ function grouped(sessions: readonly SessionSummary[], nameOf: (each: SessionSumm
 export function partsOf(sessions: readonly SessionSummary[]) {
   const background = sessions.filter((each) => each.background);
   const ofPeople = sessions.filter((each) => !each.background);
-  const wordless = ofPeople.filter(isWordless);
-  return wordless.length > 1
-    ? { people: ofPeople.filter((each) => !isWordless(each)), wordless, background }
-    : { people: ofPeople, wordless: [], background };
+  const withoutMessage = ofPeople.filter(hasNoMessage);
+  return withoutMessage.length > 1
+    ? { people: ofPeople.filter((each) => !hasNoMessage(each)), withoutMessage, background }
+    : { people: ofPeople, withoutMessage: [], background };
 }
 
 /** Check whether Codex was started but got no message. */
-function isWordless({ title, task, live }: SessionSummary): boolean {
+function hasNoMessage({ title, task, live }: SessionSummary): boolean {
   return !live && plain(title ?? "") === "" && plain(task ?? "") === "";
 }
 
@@ -210,14 +210,14 @@ const ALIKE = 3;
 export function folded(sessions: readonly SessionSummary[]) {
   const isPlain = (each: SessionSummary) => !each.named && !each.live && !isBranch(each);
   const alike = grouped(sessions.filter(isPlain), (each) => `${each.cwd}\n${subject(each)}`);
-  const behind = new Map<string, readonly SessionSummary[]>();
+  const older = new Map<string, readonly SessionSummary[]>();
   for (const [first, ...rest] of alike.values()) {
     if (first !== undefined && rest.length + 1 >= ALIKE) {
-      behind.set(first.sessionId, rest);
+      older.set(first.sessionId, rest);
     }
   }
-  const hidden = new Set([...behind.values()].flat());
-  return { shown: sessions.filter((each) => !hidden.has(each)), behind };
+  const hidden = new Set([...older.values()].flat());
+  return { shown: sessions.filter((each) => !hidden.has(each)), older };
 }
 
 /**

@@ -59,7 +59,7 @@ export function remoteRow(remote: Remote): Appearance {
 export function remoteSessionRow(session: RemoteSession, remote: Remote, now: number): Appearance {
   const about = remoteTitle(session);
   const since = age(session.updatedAt, now);
-  const whose = whoseWords(session, remote);
+  const whose = ownerText(session, remote);
   return {
     label: cut(about, 160),
     description: dotted(cut(whose, 24), since),
@@ -75,7 +75,7 @@ export function remoteTitle({ title, task }: Pick<RemoteSession, "title" | "task
 }
 
 /** Name the other person, or another machine of the same person. */
-function whoseWords({ owner, machine }: RemoteSession, remote: Remote): string {
+function ownerText({ owner, machine }: RemoteSession, remote: Remote): string {
   return plain(isOwn({ owner }, remote) ? machine : owner);
 }
 
