@@ -70,6 +70,14 @@ class TurnContext:
 
 
 @frozen
+class ModeSet:
+    """The agent works in a mode from here on, as it names it: `plan`, `default`."""
+
+    mode: str
+    turn_id: str | None
+
+
+@frozen
 class TaskStarted:
     """Codex began a task; `window` is the model's context window in tokens.
 
@@ -550,6 +558,7 @@ Event = (
     SessionMeta
     | FolderFound
     | TurnContext
+    | ModeSet
     | TaskStarted
     | TaskEnded
     | RolledBack

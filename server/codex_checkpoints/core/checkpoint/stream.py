@@ -130,14 +130,15 @@ class Reducer:
             case events.NotUnderstood():
                 pass
             case (
-                events.CallText()
+                events.ModeSet()
+                | events.CallText()
                 | events.OutputText()
                 | events.AnswerRepeated()
                 | events.AgentCalled()
                 | events.AgentsAnswered()
                 | events.Chosen()
             ):
-                pass  # a checkpoint quotes none of them
+                pass  # a checkpoint has none of them
             case events.SessionMeta():
                 state.begin(event)
             case events.FolderFound():

@@ -13,7 +13,6 @@ from typing import Literal
 
 from attrs import frozen
 
-from codex_checkpoints.core.agents.codex.reader import Fold, Line
 from codex_checkpoints.core.checkpoint.records import (
     MAX_URI_CHARS,
     MAX_VALUE_CHARS,
@@ -25,8 +24,8 @@ from codex_checkpoints.core.checkpoint.records import (
 from codex_checkpoints.core.checkpoint.redaction import value
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.effects import Effects
-from codex_checkpoints.core.events import CallEnded, Seen, TaskEnded, TaskStarted, TurnContext
-from codex_checkpoints.core.fields import Json, object_of, renew, text_of
+from codex_checkpoints.core.events import CallEnded, Fold, ModeSet, Record, Seen, TaskEnded
+from codex_checkpoints.core.fields import renew
 from codex_checkpoints.core.paths import encoded
 from codex_checkpoints.core.shell import script
 from codex_checkpoints.core.turns import Turn
@@ -106,13 +105,9 @@ class Trace(Fold):
     def __init__(self, *, last: int | None = None) -> None:
         """Ignore records with a `seq` above `last`."""
         self.replay = Replay()
-        self.replay.folds.append(self)
+        self.replay.follow(self)
         if last is not None:
             self.replay.last = last
-        self.settings: Json | None = None
-        """The payload of the newest `turn_context`: model, effort, approvals."""
-        self.thread_settings: Json | None = None
-        """The payload of the newest `thread_settings_applied`."""
         # The newest of each kind is last.
         self._touched: dict[str, None] = {}
         self._sent: dict[str, None] = {}
@@ -153,37 +148,23 @@ class Trace(Fold):
         """Return the time when a turn ended, by the record that ended it; None if none does."""
         return None if turn.ended is None else self._ends.get(turn.ended)
 
-    def take(self, line: Line) -> None:
-        """Note observations, modes, messages and ends of turns."""
-        derivation, deriver = self.replay.derivation, self.replay.deriver
-        if line.seq < derivation.own_from:
-            return
-        for each in deriver.events:
-            if isinstance(each, CallEnded):
-                self._ended(Effects(each))
-        match deriver.item:
-            case TaskStarted(turn_id=turn_id):
-                if derivation.counts(line.seq):
-                    mode = text_of(line.payload.get("collaboration_mode_kind"))
-                    self._mode(line, turn_id, mode)
-            case TaskEnded():
-                if line.stamp is not None:
-                    self._ends[line.position] = line.stamp
-            case TurnContext(turn_id=turn_id):
-                if line.kind == "turn_context":  # not an event, which has fewer fields
-                    self.settings = line.payload
-                else:
-                    self.thread_settings = line.payload
-                mode = line.payload.get("collaboration_mode")
-                name = text_of(mode) or text_of(object_of(mode).get("mode"))
-                self._mode(line, turn_id, name)
-            case _:
-                pass
+    def take(self, record: Record) -> None:
+        """Note observations, modes, and ends of turns."""
+        for event in record.events:
+            match event:
+                case CallEnded():
+                    self._ended(Effects(event))
+                case TaskEnded() if record.at is not None:
+                    self._ends[record.position] = record.at
+                case ModeSet() if record.counts:
+                    self._mode(event, record)
+                case _:
+                    pass
 
-    def _mode(self, line: Line, turn_id: str | None, name: str | None) -> None:
-        mode = "" if name is None else value(name, MAX_VALUE_CHARS)
+    def _mode(self, event: ModeSet, record: Record) -> None:
+        mode = value(event.mode, MAX_VALUE_CHARS)
         if mode and (not self._modes or self._modes[-1].mode != mode):
-            self._modes.append(ModeChange(line.seq, mode, turn_id))
+            self._modes.append(ModeChange(record.seq, mode, event.turn_id))
 
 
 MAX_SYSTEM = 256

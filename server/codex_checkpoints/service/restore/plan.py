@@ -12,6 +12,7 @@ from attrs import define, evolve, field, frozen
 
 from codex_checkpoints.core.agents.codex.history import tokens
 from codex_checkpoints.core.agents.codex.history.items import user_message
+from codex_checkpoints.core.agents.codex.newest_settings import NewestSettings
 from codex_checkpoints.core.changes.edits import Edits
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.memory import replay as replayed
@@ -265,6 +266,7 @@ class Planner:
     source: RestoreSource
     options: RestoreParams
     gathering: DigestExtract = field(init=False)
+    settings: NewestSettings = field(init=False)
 
     def plan(self) -> RestorePlan:
         """Read the source up to the turn; refuses `unreadable_source`, `storage_error`."""
@@ -326,8 +328,8 @@ class Planner:
                 row.base or state.base or "",
                 head,
                 state.window,
-                trace.settings,
-                thread_settings=trace.thread_settings,
+                self.settings.of_turn,
+                thread_settings=self.settings.of_thread,
             ),
             # The copied history of a session that began with a seed still depends on it.
             record=record if hard else evolve(record, seed=state.seed),
@@ -343,6 +345,7 @@ class Planner:
     def _read(self, until: int) -> Trace:
         """Read up to the turn; raises `UnreadableSource` if it is gone."""
         trace = Trace()
+        self.settings = NewestSettings(trace.replay, trace.replay.deriver)
         if self.options.mode == "hard":
             self.gathering = DigestExtract(trace.replay, self.source.row.session_id)
         trace.replay.until = until

@@ -37,6 +37,7 @@ from codex_checkpoints.core.agents.codex.parsing import (
     LINES,
     RESPONSES,
     goal_in,
+    mode_in,
     turn_id_of,
 )
 from codex_checkpoints.core.agents.codex.pending_calls import PendingCalls
@@ -135,9 +136,7 @@ class Deriver(Fold):
         self.whole = False
         """Whether records without events are given away, too."""
         self.item: Item = "quiet"
-        """The item of the newest line, as far as it counts."""
-        self.events: list[Event] = []
-        """The events of the newest line; both are for the folds that still take lines."""
+        """The item of the newest line, as far as it counts, for the folds that take lines."""
         self.texts: Callable[[Line], Iterable[TextEvent]] | None = None
         """Reads the texts of a line for those who quote them."""
         self.known = known
@@ -196,10 +195,10 @@ class Deriver(Fold):
 
     def take(self, line: Line) -> None:
         """Take the next line."""
-        self.events = self._derived(line)
+        found = self._derived(line)
         if self.texts is not None:
-            self.events[:0] = self.texts(line)
-        if self.events or self.whole:
+            found[:0] = self.texts(line)
+        if found or self.whole:
             self._give(
                 Record(
                     line.seq,
@@ -211,7 +210,7 @@ class Deriver(Fold):
                     line.named_turn,
                     self.known.counts(line.seq),
                     bool(self.known.calls.waiting),
-                    tuple(self.events),
+                    tuple(found),
                 )
             )
 
@@ -225,9 +224,12 @@ class Deriver(Fold):
             self._scale.count("unknown_type")
         if line.tag in CALLS:
             self._note_rewritten(line.payload)
-        if line.seq < known.own_from:
-            return self._inherited(item)
-        return [*self._events(item, line)]
+        own = line.seq >= known.own_from
+        found = [*self._events(item, line)] if own else self._inherited(item)
+        if isinstance(item, events.TaskStarted | events.TurnContext):
+            mode = mode_in(line.payload)
+            found += [] if mode is None else [events.ModeSet(mode, item.turn_id)]
+        return found
 
     def _inherit(self, item: Item, seq: int, stamp: str | None) -> None:
         """Find where the own lines of a subagent begin, in a file that does not say so."""

@@ -171,6 +171,13 @@ def _task_started(payload: Json) -> items.Item:
     return events.TaskStarted(text_of(payload.get("turn_id")), window, parent, for_goal)
 
 
+def mode_in(payload: Json) -> str | None:
+    """Return the collaboration mode that the start or the settings of a task name."""
+    mode = payload.get("collaboration_mode")
+    started_in = text_of(payload.get("collaboration_mode_kind"))
+    return started_in or text_of(mode) or text_of(object_of(mode).get("mode")) or None
+
+
 def _task_ended(payload: Json, *, aborted: bool = False) -> items.Item:
     answered = bool((text_of(payload.get("last_agent_message")) or "").strip())
     error = payload.get("error")
