@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import rollouts as r
-from codex_checkpoints.core.agents.codex.history.rebuild import HistoryWindow
 from codex_checkpoints.core.compaction.handoff import bundle
+from codex_checkpoints.core.windows import HistoryWindow
 from codex_checkpoints.service.connect.delivery_log import by_window
 from codex_checkpoints.service.sessions.summaries import Receipt
 from homes import Home, thread

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import rollouts as r
-from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.windowed_replay import WindowedReplay
 from codex_checkpoints.core.timeline import SAVED, Timeline, TimelineTurn, merged
 from derived_state import read_with
 from generated_rollouts import damaged, sessions
@@ -20,7 +20,7 @@ FORMS: list[r.Form] = ["paginated", "legacy"]
 
 def timeline(data: bytes, step: int = 0) -> Timeline:
     pieces = range(step, len(data), step) if step else ()
-    return read_with(Timeline(Replay()), data, pieces)
+    return read_with(Timeline(WindowedReplay()), data, pieces)
 
 
 def turns(*steps: r.Step, form: r.Form = "paginated") -> tuple[TimelineTurn, ...]:
@@ -114,7 +114,7 @@ def test_timeline_is_the_same_read_in_chunks_or_whole():
 
 def at_every_line(data: bytes) -> None:
     """Save and load after each line, and hold what was told so far against one reading."""
-    followed = Timeline(Replay())
+    followed = Timeline(WindowedReplay())
     for end in [at + 1 for at, byte in enumerate(data) if byte == ord("\n")]:
         followed.replay.feed(data[followed.replay.scale.offset : end])
         followed.replay.drop_unfinished()
@@ -127,7 +127,7 @@ def at_every_line(data: bytes) -> None:
 
 
 def asked_of(found: Timeline) -> object:
-    return found.turns(), found.windows(), found.replay.seq
+    return found.turns(), found.replay.windows(), found.replay.seq
 
 
 @given(data=st.one_of(sessions(), damaged()))

@@ -28,7 +28,8 @@ OFFERED = 1 << 16
 class FoldWithReplay(Protocol):
     """A fold that has a replay beside it."""
 
-    replay: Replay
+    @property
+    def replay(self) -> Replay: ...
 
 
 F = TypeVar("F", bound=FoldWithReplay)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from codex_checkpoints.core.agents.codex.history.items import Item
 from codex_checkpoints.core.agents.codex.history.rebuild import (
-    HistoryWindow,
     Rebuild,
     RebuiltHistory,
     choose,
@@ -14,6 +13,7 @@ from codex_checkpoints.core.agents.codex.history.rebuild import (
 from codex_checkpoints.core.agents.codex.history.scan import HistoryScan
 from codex_checkpoints.core.agents.codex.reader import CHUNK, LinePlace, Reader
 from codex_checkpoints.core.fields import list_of, object_of
+from codex_checkpoints.core.windows import HistoryWindow
 
 Base = tuple[bytes, int | None]
 """A file of the chain, and the ordinal at which it is cut."""

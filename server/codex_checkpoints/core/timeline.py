@@ -6,12 +6,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from attrs import Factory, define, evolve, frozen
-from cattrs.strategies import configure_tagged_union
 
-from codex_checkpoints.core.agents.codex.history.rebuild import HistoryWindow, choose, windows_of
-from codex_checkpoints.core.agents.codex.history.scan import HistoryScan, Mark, ScanState
-from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.core.converters import json_converter
+from codex_checkpoints.core.checkpoint.windowed_replay import WindowedReplay
+from codex_checkpoints.core.converters import states
 from codex_checkpoints.core.effects import Effects
 from codex_checkpoints.core.events import Called, CallEnded, Fold, Record, Tokens
 from codex_checkpoints.core.shell.commands import is_check
@@ -65,13 +62,7 @@ class _Tally:
 class _Saved:
     version: int
     replay: object
-    survey: ScanState
     tallies: dict[str, _Tally]
-
-
-_states = json_converter(str, complete=True)
-"""As `states`, and with the tagged union of a survey."""
-configure_tagged_union(Mark, _states)
 
 
 class Timeline(Fold):
@@ -79,13 +70,11 @@ class Timeline(Fold):
 
     def __init__(
         self,
-        replay: Replay,
-        survey: ScanState | None = None,
+        replay: WindowedReplay,
         tallies: dict[str, _Tally] | None = None,
     ) -> None:
         """Begin before the first line, or after a saved timeline."""
         self.replay = replay
-        self._survey = HistoryScan(replay, state=survey)
         self._tallies = {} if tallies is None else tallies
         replay.follow(self)
 
@@ -94,17 +83,17 @@ class Timeline(Fold):
         replay = self.replay.save()
         if replay is None:
             return None
-        return _states.unstructure(_Saved(SAVED, replay, self._survey.state, self._tallies))
+        return states.unstructure(_Saved(SAVED, replay, self._tallies))
 
     @classmethod
     def load(cls, value: object) -> Timeline | None:
         """Return the timeline that `save` stored; None if it is damaged or of another version."""
         try:
-            kept = _states.structure(value, _Saved)
+            kept = states.structure(value, _Saved)
         except Exception:  # noqa: BLE001 - an unreadable cache is ignored
             return None
-        replay = Replay.load(kept.replay) if kept.version == SAVED else None
-        return None if replay is None else cls(replay, kept.survey, kept.tallies)
+        replay = WindowedReplay.load(kept.replay) if kept.version == SAVED else None
+        return None if replay is None else cls(replay, kept.tallies)
 
     def take(self, record: Record) -> None:
         """Count the events of a record for its turn."""
@@ -127,7 +116,7 @@ class Timeline(Fold):
 
     def turns(self) -> tuple[TimelineTurn, ...]:
         """Return a row for each turn that was not rolled back."""
-        state, windows = self.replay.state, self.windows()
+        state, windows = self.replay.state, self.replay.windows()
         opened = [window.opened_seq for window in windows]
         counted = list(state.turns.counting())
         rows: list[TimelineTurn] = []
@@ -154,11 +143,6 @@ class Timeline(Fold):
                 )
             )
         return tuple(rows)
-
-    def windows(self) -> tuple[HistoryWindow, ...]:
-        """Return the context windows that count, the first one first."""
-        outline = self._survey.outline()
-        return windows_of(outline, choose(outline))
 
     def _of(self, turn: Turn) -> _Tally:
         return self._tallies.setdefault(turn.turn_id, _Tally())

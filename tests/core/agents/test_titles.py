@@ -4,9 +4,9 @@ import pytest
 
 import rollouts as r
 from codex_checkpoints.core.agents.codex.titles import PICTURE, title_in
-from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.requests import request_in
 from codex_checkpoints.core.checkpoint.tail_summary import glance
+from codex_checkpoints.core.checkpoint.windowed_replay import WindowedReplay
 from codex_checkpoints.core.digest.extract import DigestExtract
 from codex_checkpoints.core.timeline import Timeline
 from derived_state import read, task
@@ -78,7 +78,7 @@ def test_command_of_the_person_is_not_a_failed_check_of_the_agent(form: r.Form):
     data = r.rollout(
         r.session(form), r.turn(r.user("Fix it"), r.shell("make lint", exit_code=1), own)
     )
-    replay = Replay()
+    replay = WindowedReplay()
     timeline, gathering = Timeline(replay), DigestExtract(replay, r.THREAD)
     replay.feed(data)
 

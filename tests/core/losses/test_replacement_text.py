@@ -1,22 +1,30 @@
 """Whether a text, a file or a command is still in a replacement."""
 
+from collections.abc import Sequence
+
 import pytest
 
-from codex_checkpoints.core.agents.codex.history.items import user_message
+from codex_checkpoints.core.agents.codex.history.items import Item, user_message
+from codex_checkpoints.core.agents.codex.history.replacements import all_texts, is_sealed
 from codex_checkpoints.core.losses import loss_report as module
-from codex_checkpoints.core.losses.loss_report import held_by
+from codex_checkpoints.core.losses.loss_report import ReplacementText, held_by
 
 SECRET = "ghp_" + "a1B2" * 9
 SEALED = {"type": "compaction", "encrypted_content": "gAAA"}
 BASE = "/home/ana/shop"
 
 
+def held(items: Sequence[Item]) -> ReplacementText:
+    texts = (text for item in items for text in all_texts(item))
+    return held_by(texts, sealed=any(map(is_sealed, items)))
+
+
 def lost_text(text: str, *said: str) -> bool | None:
-    return held_by([user_message(said)]).lost_text(text)
+    return held([user_message(said)]).lost_text(text)
 
 
 def lost_file(uri: str, said: str, base: str | None = BASE) -> bool | None:
-    return held_by([user_message([said])]).lost_file(uri, base)
+    return held([user_message([said])]).lost_file(uri, base)
 
 
 @pytest.mark.parametrize(
@@ -52,27 +60,27 @@ def test_text_is_found_in_any_part_of_an_item():
         {"type": "local_shell_call", "action": {"timeout_ms": 5, "user": None}},
     ]
 
-    held = held_by(items)
+    found = held(items)
 
-    assert held.lost_text("make all") is False
-    assert held.lost_text("Read the docs") is False
+    assert found.lost_text("make all") is False
+    assert found.lost_text("Read the docs") is False
 
 
 def test_names_of_kinds_and_ids_are_not_text():
     item = {"type": "function_call", "id": "write", "call_id": "tests", "arguments": ""}
 
-    assert held_by([item]).lost_text("write") is True
-    assert held_by([item]).lost_text("function_call") is True
+    assert held([item]).lost_text("write") is True
+    assert held([item]).lost_text("function_call") is True
 
 
 def test_missing_text_of_an_encrypted_replacement_is_unknown():
-    held = held_by([user_message(["fix it in a.py"]), SEALED])
+    found = held([user_message(["fix it in a.py"]), SEALED])
 
-    assert held.sealed
-    assert held.lost_text("fix it") is False
-    assert held.lost_text("tidy up") is None
-    assert held.lost_file("a.py", BASE) is False
-    assert held.lost_file("b.py", BASE) is None
+    assert found.sealed
+    assert found.lost_text("fix it") is False
+    assert found.lost_text("tidy up") is None
+    assert found.lost_file("a.py", BASE) is False
+    assert found.lost_file("b.py", BASE) is None
 
 
 def test_rest_of_a_replacement_over_the_search_limit_is_unknown(
@@ -80,11 +88,11 @@ def test_rest_of_a_replacement_over_the_search_limit_is_unknown(
 ):
     monkeypatch.setattr(module, "SEARCHED", 10)
 
-    held = held_by([user_message(["one two three four five"])])
+    found = held([user_message(["one two three four five"])])
 
-    assert held.lost_text("two") is False
-    assert held.lost_text("four") is None
-    assert not held.sealed
+    assert found.lost_text("two") is False
+    assert found.lost_text("four") is None
+    assert not found.sealed
 
 
 WINDOWS = "C:\\Users\\ana\\shop"
@@ -121,4 +129,4 @@ def test_deep_nesting_is_read():
     for _ in range(5_000):
         deep = [deep]
 
-    assert held_by([{"type": "message", "content": deep}]).lost_text("fix it") is False
+    assert held([{"type": "message", "content": deep}]).lost_text("fix it") is False

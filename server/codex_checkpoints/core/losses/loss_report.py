@@ -11,18 +11,10 @@ from collections.abc import Iterable, Iterator
 
 from attrs import evolve, frozen
 
-from codex_checkpoints.core.agents.codex.history.items import Item
-from codex_checkpoints.core.agents.codex.history.rebuild import choose, windows_of
-from codex_checkpoints.core.agents.codex.history.replacements import (
-    Replacements,
-    all_texts,
-    is_sealed,
-)
-from codex_checkpoints.core.agents.codex.history.scan import Compaction, HistoryScan
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import Task
 from codex_checkpoints.core.checkpoint.redaction import one_line, redact
-from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.checkpoint.windowed_replay import WindowedReplay
 from codex_checkpoints.core.losses.file_activity import (
     MAX_LISTED,
     CompactionLoss,
@@ -34,6 +26,7 @@ from codex_checkpoints.core.losses.file_activity import (
     Readings,
     Totals,
 )
+from codex_checkpoints.core.windows import Replacement
 
 SEARCHED = 1 << 22
 """Number of code points of a replacement that are searched."""
@@ -77,15 +70,13 @@ class ReplacementText:
         return None if self.sealed or not self.whole else True
 
 
-def held_by(items: Iterable[Item]) -> ReplacementText:
-    """Prepare the text of a replacement for searches."""
+def held_by(texts: Iterable[str], *, sealed: bool) -> ReplacementText:
+    """Prepare the texts of a replacement for searches."""
     parts: list[str] = []
-    sealed, room = False, SEARCHED
-    for item in items:
-        sealed = sealed or is_sealed(item)
-        for text in all_texts(item):
-            parts.append(text[: max(0, room)])
-            room -= len(text)
+    room = SEARCHED
+    for text in texts:
+        parts.append(text[: max(0, room)])
+        room -= len(text)
     words = " ".join(_folded(redact(part)) for part in parts)
     return ReplacementText(words, "\n".join(map(_slashed, parts)), sealed, room >= 0)
 
@@ -141,36 +132,31 @@ class LossReport:
         For a session that a compaction made, `source` is the report of the session it replaced,
         which must not be used again: the first window continues its last one (DSC-73).
         """
-        self.replay = Replay()
-        self._scan = HistoryScan(self.replay)
-        self.replay.folds.append(Replacements(self._scan, self._replaced))
+        self.replay = WindowedReplay()
+        # The state before the record is compared.
+        self.replay.give_replacements(self._replaced)
         self._updates = tuple(updates)
         self._watched = FileActivity() if source is None else source._watched  # noqa: SLF001 - of the same class
         self._watched.follow(self.replay.state)
-        # The state is derived last: the state before the line is compared.
-        self.replay.folds.append(self.replay.folds.pop(0))
         self.replay.follow(self._watched)
-        self._missed: list[tuple[Compaction, CompactionLoss]] = []
+        self._missed: list[tuple[Replacement, CompactionLoss]] = []
         self._readings: list[Readings] = []
 
-    def _replaced(self, mark: Compaction, items: tuple[Item, ...]) -> None:
-        self._missed.append((mark, self._missing(held_by(items), mark.seq)))
+    def _replaced(self, by: Replacement) -> None:
+        held = held_by(by.texts, sealed=by.sealed)
+        self._missed.append((evolve(by, texts=()), self._missing(held, by.seq)))
         self._readings.append(self._watched.readings())
         self._watched.open_window()
 
     def losses(self) -> tuple[Loss, ...]:
         """Return a loss for each compaction so far, the oldest first."""
-        outline = self._scan.outline()
-        choice = choose(outline)
-        windows = windows_of(outline, choice)[1:]
-        numbers = {
-            each.index: window.number for each, window in zip(choice.windows, windows, strict=True)
-        }
+        openings = self.replay.openings()
         since = (*self._readings[1:], self._watched.readings())
         losses: list[Loss] = []
         for (at, missed), readings in zip(self._missed, since, strict=False):
             if at.opener != "compaction":
                 continue
+            opening = openings[at.index]
             lost = None if missed.task is None else missed.task.lost
             losses.append(
                 Loss(
@@ -187,11 +173,11 @@ class LossReport:
                     rereads=readings.rereads,
                     window_id=at.window_id,
                     strategy=at.strategy,
-                    number=numbers.get(at.index),
+                    number=opening.number,
                     opened_at_seq=at.seq,
-                    opened_at=at.stamp,
-                    trigger=outline.openings[at.index].trigger,
-                    counts=at.index in numbers,
+                    opened_at=at.at,
+                    trigger=opening.trigger,
+                    counts=opening.number is not None,
                     task_present=None if lost is None else not lost,
                 )
             )

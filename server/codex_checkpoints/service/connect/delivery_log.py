@@ -8,10 +8,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 
-from codex_checkpoints.core.agents.codex.history.rebuild import HistoryWindow
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.compaction.handoff import bundle
 from codex_checkpoints.core.fields import digest_of, object_of, text_of, whole_of
+from codex_checkpoints.core.windows import HistoryWindow
 from codex_checkpoints.service.reading.checkpoints import View
 from codex_checkpoints.service.refusal import reading
 from codex_checkpoints.service.sessions.sessions import Sessions

@@ -10,7 +10,6 @@ from typing import Literal
 from attrs import evolve, frozen
 
 from codex_checkpoints.core.agents.codex.call_texts import json_in
-from codex_checkpoints.core.agents.codex.history.rebuild import compacted_in
 from codex_checkpoints.core.agents.codex.items import outcome_in
 from codex_checkpoints.core.agents.codex.skipping import passing_over
 from codex_checkpoints.core.checkpoint.redaction import redact
@@ -23,6 +22,7 @@ from codex_checkpoints.core.restore.lineage import Link
 from codex_checkpoints.core.restore.markers import marker_set_of
 from codex_checkpoints.core.shell.script import BEGIN
 from codex_checkpoints.core.timeline import Timeline, TimelineTurn, merged
+from codex_checkpoints.core.windows import compacted_in
 from codex_checkpoints.service.history.copied_turns import Times, times_of
 from codex_checkpoints.service.history.lineages import leaving
 from codex_checkpoints.service.history.windows import TIMELINE, timeline_in
@@ -113,7 +113,7 @@ def _events(sessions: Sessions, row: Row, found: Timeline) -> Iterator[TimelineE
         return TimelineEvent(kind, turn or None, seq, at, name)
 
     ours = sessions.compactions.by_window(row.session_id)
-    for window in compacted_in(found.windows()):
+    for window in compacted_in(found.replay.windows()):
         how = ours.get(window.window_id)
         made = None if how is None else how.by
         name = window.window_id if made is None else made.compaction_id

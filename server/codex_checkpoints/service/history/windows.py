@@ -10,12 +10,14 @@ from bisect import bisect_right
 
 from attrs import evolve
 
-from codex_checkpoints.core.agents.codex.history.rebuild import HistoryWindow, windows_of
+from codex_checkpoints.core.agents.codex.history.rebuild import windows_of
 from codex_checkpoints.core.agents.codex.parsing import head_of
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.requests import request_in
+from codex_checkpoints.core.checkpoint.windowed_replay import WindowedReplay
 from codex_checkpoints.core.compaction import token_budget
 from codex_checkpoints.core.timeline import Timeline
+from codex_checkpoints.core.windows import HistoryWindow
 from codex_checkpoints.service.history.resumed_history import ChainPart, Histories
 from codex_checkpoints.service.reading.session_file import FoldSpec
 from codex_checkpoints.service.records.operation_records import WindowOrigin
@@ -40,7 +42,7 @@ def windows_in(sessions: Sessions, session: str) -> tuple[HistoryWindow, ...]:
         found = windows_of(surveyed.outline, surveyed.choice)
         counting = tuple(evolve(each, opened_seq=each.opened_seq + shift) for each in found)
     else:
-        counting = timeline_in(known.now()).windows()
+        counting = timeline_in(known.now()).replay.windows()
     return tuple(_with_record(made.get(each.window_id), each) for each in counting)
 
 
@@ -96,7 +98,9 @@ def _load_timeline(value: object) -> Replay | None:
     return None if found is None else found.replay
 
 
-TIMELINE = FoldSpec("timeline", lambda: Timeline(Replay()).replay, _save_timeline, _load_timeline)
+TIMELINE = FoldSpec(
+    "timeline", lambda: Timeline(WindowedReplay()).replay, _save_timeline, _load_timeline
+)
 """The fold that makes, saves and loads a timeline."""
 
 

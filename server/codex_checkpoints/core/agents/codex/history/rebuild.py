@@ -52,16 +52,15 @@ from codex_checkpoints.core.agents.codex.history.scan import (
     FirstPass,
     ItemsAdded,
     Mark,
-    Strategy,
-    Trigger,
     TurnSettings,
     WorldState,
     first_said,
 )
 from codex_checkpoints.core.agents.codex.history.windows import Chain, begun
 from codex_checkpoints.core.agents.codex.reader import NOTED, WHOLE, Line, Reader
-from codex_checkpoints.core.events import Opener, RolledBack, TaskEnded, TaskStarted, Tokens
+from codex_checkpoints.core.events import RolledBack, TaskEnded, TaskStarted, Tokens
 from codex_checkpoints.core.fields import NOTHING, Json, object_of, text_of, whole_of
+from codex_checkpoints.core.windows import HistoryWindow
 
 
 @frozen
@@ -431,22 +430,6 @@ class RebuiltHistory:
         return tuple(each.item for each in self.past)
 
 
-@frozen
-class HistoryWindow:
-    """One window, counted from 0; a value is None if it is not recorded (WIN-9, WIN-12)."""
-
-    number: int
-    window_id: str | None
-    previous_id: str | None
-    opened_seq: int
-    opened_at: str | None
-    trigger: Trigger | None = None
-    strategy: Strategy | None = None
-    tokens_before: int | None = None
-    tokens_after: int | None = None
-    opener: Opener | None = None
-
-
 def history_of(outline: FirstPass, rebuild: Rebuild) -> RebuiltHistory:
     """Combine the results of both passes."""
     past, choice = rebuild.result(), rebuild.choice
@@ -487,14 +470,3 @@ def windows_of(outline: FirstPass, choice: Choice) -> tuple[HistoryWindow, ...]:
             )
         )
     return tuple(windows)
-
-
-def compacted_in(windows: Iterable[HistoryWindow]) -> list[HistoryWindow]:
-    """Return the windows that a compaction opened and no undo removed."""
-    found: list[HistoryWindow] = []
-    for each in windows:
-        if each.opener == "compaction":
-            found.append(each)
-        elif each.opener == "undo" and found:
-            found.pop()
-    return found

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Literal
 
 from attrs import Factory, define, frozen
 
@@ -35,8 +34,7 @@ from codex_checkpoints.core.fields import (
     text_of,
     window_id_of,
 )
-
-Strategy = Literal["checkpoint", "codex", "local", "remote", "fresh"]
+from codex_checkpoints.core.windows import Strategy, Trigger
 
 ANSWER_END = 512
 """Number of characters of the end of a message that are compared."""
@@ -101,9 +99,6 @@ def _strategy(replacement: Sequence[Item] | None, message: str) -> Strategy | No
     if any(has_summary_prefix(text) for item in replacement for text in texts(item)[:1]):
         return "local"
     return None if message or any(map(is_prompt, replacement)) else "fresh"
-
-
-Trigger = Literal["manual", "pre_turn", "mid_turn"]
 
 
 _NO_ANSWER = (0, "")
