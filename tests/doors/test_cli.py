@@ -594,7 +594,14 @@ def test_wrong_usage_exits_with_2(home: Home, line: bytes) -> None:
     ("arguments", "usage", "words"),
     [
         ([], "codex-checkpoints [-h]", "which command? --help lists them"),
-        (["sesions"], "codex-checkpoints [-h]", "no command 'sesions'; --help lists them"),
+        (
+            *(["sesions"], "codex-checkpoints [-h]"),
+            "no command 'sesions'; --help lists them; did you mean `sessions`?",
+        ),
+        (
+            *(["--json", "x"], "codex-checkpoints [-h]"),
+            "no command 'x'; --help lists them; options come after the command",
+        ),
         (["view", "a", "b"], "codex-checkpoints view", "unknown: b; --help lists the options"),
         (["view", "a", "--jsn"], "codex-checkpoints view", "unknown: --jsn; --help lists"),
         (
@@ -603,7 +610,7 @@ def test_wrong_usage_exits_with_2(home: Home, line: bytes) -> None:
             "argument --limit: 'many' is not a whole number",
         ),
     ],
-    ids=["no command", "a slip", "too many", "an option", "a number"],
+    ids=["no command", "a slip", "an option before", "too many", "an option", "a number"],
 )
 def test_wrong_usage_prints_the_problem_and_the_usage_of_the_command(
     home: Home, arguments: list[str], usage: str, words: str
@@ -807,6 +814,17 @@ def test_home_comes_from_the_option_the_variable_or_the_users_folder(tmp_path: P
     assert title("--codex-home", str(tmp_path / "b"), CODEX_HOME=str(tmp_path / "a")) == "b"
     (tmp_path / "link").symlink_to(tmp_path / "b")
     assert title("--codex-home", str(tmp_path / "link")) == "b"
+
+
+def test_folders_may_be_named_before_the_command(home: Home, tmp_path: Path) -> None:
+    state = tmp_path / "elsewhere"
+    before = ("--codex-home", str(home.root), f"--state-dir={state}")
+
+    done = home.run(*before, "doctor", "--json", env={"CODEX_HOME": str(tmp_path / "none")})
+
+    report = json.loads(done.stdout)
+    assert (report["codexHome"], report["stateDir"]) == (str(home.root), str(state))
+    assert b"which command?" in home.run("--codex-home", str(home.root)).stderr
 
 
 @pytest.mark.parametrize("way", ["variable", "both"])

@@ -220,7 +220,7 @@ def test_terminal_shows_a_record_with_its_place(home: Home) -> None:
 
     record = recalled(home, "t1")
     assert head == [
-        "Session Mend the sesame., turn 1",
+        "Session Mend the sesame. · turn 1",
         f"The whole turn, {record['total']} characters",
     ]
     assert empty == ""

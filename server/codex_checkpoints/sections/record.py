@@ -22,7 +22,7 @@ _PROSE = frozenset({"user", "assistant", "summary"})
 def record_page(found: Recalled, about: PageLine, text: str | None = None) -> Page:
     """Return the page; `text` is more of the record than `found` holds."""
     body = _unpacked(found, found.text if text is None else text)
-    turn = () if found.turn is None else (", ", _turn(found))
+    turn = () if found.turn is None else (" · ", _turn(found))
     end = found.offset + len(found.text if text is None else text)
     size = f"{found.total:,} characters"
     if found.offset or end < found.total:

@@ -26,6 +26,7 @@ from codex_checkpoints.doors.cli.commands import (
     Parser,
     screen,
 )
+from codex_checkpoints.doors.folder_options import after_command
 from codex_checkpoints.places import Places, places_of
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 
@@ -109,7 +110,7 @@ A module is imported when its command runs: each starts sooner without the other
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit code."""
     output.open_streams()
-    given = sys.argv[1:] if arguments is None else arguments
+    given = after_command(sys.argv[1:] if arguments is None else arguments)
     options = _parser(given).read(given)
     problem = None if options.check is None else options.check(options)
     if problem is not None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import partial
 from typing import Any, NoReturn, cast
 
@@ -61,8 +63,10 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the problem in one sentence; exit with the code of wrong usage."""
         if message.startswith(_NO_COMMAND):
-            name = message.removeprefix(_NO_COMMAND).split(" (choose", 1)[0]
-            message = f"no command {name}; --help lists them, and options come after the command"
+            name, _, choices = message.removeprefix(_NO_COMMAND).partition(" (choose from ")
+            near = get_close_matches(name.strip("'"), re.findall("[a-z-]+", choices), 1)
+            way_out = f"did you mean `{near[0]}`?" if near else "options come after the command"
+            message = f"no command {name}; --help lists them; {way_out}"
         elif message.endswith("required: COMMAND"):
             message = "which command? --help lists them; `sessions` is one to begin with"
 
