@@ -6,6 +6,7 @@ from attrs import frozen
 
 from codex_checkpoints.core.digest.ignored_files import Ignoring
 from codex_checkpoints.operations.remote import RemoteSession, chosen_remote_of, listed, remotely
+from codex_checkpoints.operations.search import FoundLine
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.service.progress import Steps
 from codex_checkpoints.service.refusal import misfit
@@ -72,19 +73,9 @@ def search_remote(services: Services, params: SearchRemoteParams) -> Steps[Searc
 
 
 @frozen
-class FoundRemoteLine:
-    """A line of a session in the remote that contains the text, as a local search has it."""
+class FoundRemoteLine(FoundLine):
+    """A line of a session in the remote that contains the text, with the session's owner."""
 
-    session_id: str
-    title: str | None
-    cwd: str | None
-    updated_at: str | None
-    turn: int | None
-    turn_id: str | None
-    seq: int
-    kind: str
-    line: str
-    at: str | None
     owner: str
 
 
@@ -98,21 +89,11 @@ class FoundRemoteLines:
 
 def lines_of(found: SearchRemoteAnswer) -> FoundRemoteLines:
     """Return hits as lines that name their session and its owner."""
-    lines = (
-        FoundRemoteLine(
-            each.session.session_id,
-            each.session.title,
-            each.session.cwd,
-            each.session.updated_at,
-            hit.turn,
-            hit.turn_id,
-            hit.seq,
-            hit.kind,
-            hit.line,
-            hit.at,
-            each.session.owner,
-        )
-        for each in found.items
-        for hit in each.hits
-    )
+    lines = list[FoundRemoteLine]()
+    for each in found.items:
+        its = each.session
+        ids = its.session_id, its.title, its.cwd, its.updated_at
+        for hit in each.hits:
+            place = hit.turn, hit.turn_id, hit.seq, hit.kind, hit.line, hit.at
+            lines.append(FoundRemoteLine(*ids, *place, its.owner))
     return FoundRemoteLines(tuple(lines))
