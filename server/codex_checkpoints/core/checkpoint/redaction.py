@@ -164,10 +164,14 @@ _REST_OF_COMMAND = 400
 
 _PROGRAM = re.compile("[a-z0-9][a-z0-9_-]*")
 _PROGRAMS = frozenset(COMMANDS)
+_LONG = 1 << 18
 
 
 def _programs_in(lower: str) -> list[str]:
     """Return the programs in a text whose command lines may hold secrets."""
+    if len(lower) > _LONG:  # a list of all words would take several times its size
+        found = {match[0] for match in _PROGRAM.finditer(lower) if match[0] in _PROGRAMS}
+        return sorted(found)
     words = _PROGRAM.findall(lower)
     return [] if _PROGRAMS.isdisjoint(words) else sorted(_PROGRAMS.intersection(words))
 

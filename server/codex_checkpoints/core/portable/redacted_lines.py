@@ -74,6 +74,9 @@ _MADE_IMAGES = frozenset({"image_generation_call", "image_generation_end"})
 
 _LONGEST_NAME = 64
 _LONGEST_CACHED = 1 << 13
+_LONGEST_CHECKED = 1 << 18
+"""Bytes of a line, above which its texts are only searched one by one, to save memory."""
+
 _BETWEEN = ", "
 _CONTEXT_CHARS = 4096
 """Longer values are searched without the keys and values beside them."""
@@ -296,7 +299,7 @@ class LineRedactor:
 
 def _is_clean(line: bytes) -> bool:
     """Return whether no text in a line can hold a secret: quick, and False for many clean lines."""
-    if any(each in line for each in _HIDING):
+    if len(line) > _LONGEST_CHECKED or any(each in line for each in _HIDING):
         return False
     try:
         return not may_hold_secret(line.decode())
