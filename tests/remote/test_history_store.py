@@ -21,6 +21,7 @@ from codex_checkpoints.storage.remote.contract import (
 from codex_checkpoints.storage.remote.folder import FolderHistoryStore
 from codex_checkpoints.storage.remote.memory import MemoryHistoryStore
 from codex_checkpoints.storage.remote.packing import SegmentStream, unpacked
+from postgres_server import ADMIN
 from two_machines import segments
 
 SESSION = "01a1f865-0000-7000-8000-000000000001"
@@ -32,9 +33,12 @@ STORES: dict[str, Make] = {
 }
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=[*STORES, "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> HistoryStore:
-    made = STORES[request.param](tmp_path)
+    if request.param == "postgres":
+        made: HistoryStore = request.getfixturevalue("database").store(ADMIN)
+    else:
+        made = STORES[request.param](tmp_path)
     assert not made.is_made()
     made.make()
     assert made.is_made()
@@ -56,7 +60,7 @@ def put(store: HistoryStore, data: bytes, generation: int = 1, most: int = 700) 
 def row(data: bytes, generation: int = 1, revision: int = 0, **more: str) -> SessionRow:
     lines = data.count(b"\n")
     ends = generation, len(data), prefix(data), lines
-    return SessionRow(SESSION, *ends, "ana", "laptop", "1", revision, **more)  # type: ignore[arg-type]
+    return SessionRow(SESSION, *ends, ADMIN, "laptop", "1", revision, **more)  # type: ignore[arg-type]
 
 
 def text(lines: int) -> bytes:
@@ -183,7 +187,7 @@ def test_pages_hold_every_session_once_newest_first(store: HistoryStore) -> None
     for number in range(7):
         stamp = f"2026-11-2{number % 3}T10:00:00.000Z"
         session = f"01a1f865-0000-7000-8000-00000000000{number}"
-        store.put(SessionRow(session, 1, 1, NO_PREFIX, 1, "a", "m", "1", updated_at=stamp), b"")
+        store.put(SessionRow(session, 1, 1, NO_PREFIX, 1, ADMIN, "m", "1", updated_at=stamp), b"")
     pages, cursor = [store.rows(3)], None
     while (cursor := pages[-1].next_cursor) is not None:
         pages.append(store.rows(3, cursor))
