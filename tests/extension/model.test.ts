@@ -131,6 +131,17 @@ test("a context above its window is shown as over, never above 100 percent", () 
   }
 });
 
+test("a session whose compaction was undone is below its source, until it is used again", () => {
+  const source = session({ sessionId: "a" });
+  const undone = session({ sessionId: "b", forkedFrom: "a", madeBy: "compaction", undone: true });
+  const roots = (...all: SessionSummary[]) => family(all).roots.map(({ sessionId }) => sessionId);
+
+  assert.deepEqual(roots(undone, source), ["a"]);
+  assert.deepEqual(family([undone, source]).children.get("a"), [undone]);
+  assert.deepEqual(roots({ ...undone, live: true }, source), ["b", "a"]);
+  assert.deepEqual(roots(undone), ["b"]);
+});
+
 test("values not known yet are not shown", () => {
   const unread = { windows: null, compactions: null, turns: null, suspectFacts: null, seq: null };
   const nothing = { ...unread, contextTokens: null } as unknown as Partial<SessionSummary>;

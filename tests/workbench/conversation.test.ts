@@ -146,9 +146,9 @@ test("messages are rendered, and nothing in them has an effect", async (t) => {
     await read(12);
     await turn(12).getByText("1,813 more characters").waitFor();
     assert.equal(await turn(12).locator("strong").count(), 0);
-    await turn(12).getByRole("button", { name: "Show all" }).click();
+    await turn(12).getByRole("button", { name: "Show more" }).click();
     await turn(12).locator("strong").getByText("The end").waitFor();
-    assert.equal(await turn(12).getByRole("button", { name: "Show all" }).count(), 0);
+    assert.equal(await turn(12).getByRole("button", { name: "Show more" }).count(), 0);
   });
 
   await step(t, "what takes long to read does not stop the page", async () => {

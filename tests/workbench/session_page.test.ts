@@ -174,7 +174,7 @@ test("a session page shows the whole session and opens each of its turns", async
     await compacted.getByText(/^Compacted: a new context window begins · \d+ lost/).waitFor();
     await compacted.getByText("Open steps of the plan: Measure it").waitFor();
     await isForEverybody(workbench, "what a compaction lost");
-    await front.getByRole("button", { name: "What Was Lost" }).first().click();
+    await front.getByRole("button", { name: "Lost in Compaction" }).first().click();
     await front.getByRole("heading", { name: "Lost in Compaction" }).waitFor();
     await workbench.closeTab();
   });

@@ -147,6 +147,11 @@ test("rows show age and meter; sessions are renamed and archived, and each actio
     await page.keyboard.press("Enter");
     await workbench.command("Codex Checkpoints: Find Session by Name…");
     await input.fill("odd ones");
+    await row(/^Tidy the docs/).waitFor({ state: "hidden" }); // while one types
+    await page.keyboard.press("Escape");
+    await shows(row(/^Tidy the docs/));
+    await workbench.command("Codex Checkpoints: Find Session by Name…");
+    await input.fill("odd ones");
     await page.keyboard.press("Enter");
     await shows(row(/^Parts, the odd ones/));
     await row(/^Tidy the docs/).waitFor({ state: "hidden" });

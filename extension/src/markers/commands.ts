@@ -101,7 +101,7 @@ async function compare(app: App, session: SessionSummary, marker: Marker | null)
   }
   const one =
     marker === null
-      ? await askPlace(app.server, session, "Compare States", null)
+      ? await askPlace(app.server, session, "Compare States: First State", null)
       : placeOfMarker(marker);
   if (one !== undefined) {
     await compareWith(app, session, one);

@@ -23,8 +23,8 @@ export function sessionCommands(app: App): Commands {
     onSession(app, async ({ sessionId }) =>
       isPlainId(sessionId) ? vscode.env.clipboard.writeText(text(sessionId)) : refuseId(),
     );
-  const filter = (next: Filter | undefined) => {
-    if (next !== undefined) {
+  const filter = (next: Filter) => {
+    if (next !== tree.filter) {
       tree.filter = next;
       setContext("filtered", isFiltered(next));
     }
@@ -45,7 +45,7 @@ export function sessionCommands(app: App): Commands {
     }),
     unarchiveSession: onSession(app, ({ sessionId }) => unarchive(app, sessionId)),
     showActions: onSession(app, showActions),
-    search: async () => filter(await askForSearch(tree.filter)),
+    search: () => findByName(tree.filter, filter),
     showArchived: () => filter({ ...tree.filter, archived: true }),
     clearFilter: () => filter(NO_FILTER),
     loadMore: (group?: Group) => group && tree.showMore(group),
@@ -85,11 +85,30 @@ async function rename({ server }: App, { sessionId, title }: SessionSummary): Pr
   }
 }
 
-async function askForSearch(filter: Filter): Promise<Filter | undefined> {
-  const search = await vscode.window.showInputBox({
-    title: "Find Session by Name",
-    prompt: "Searches names, last messages, folders and IDs. Leave empty to see all.",
-    value: filter.search,
+/** Pause after a key before the list is read again. */
+const TYPED_MS = 150;
+
+/** Filter the list by name while the user types; Escape brings the earlier filter back. */
+function findByName(before: Filter, filter: (next: Filter) => void): void {
+  const box = vscode.window.createInputBox();
+  box.title = "Find Session by Name";
+  box.prompt = "Searches names, last messages, folders and IDs. Leave empty to see all.";
+  box.value = before.search;
+  let timer: NodeJS.Timeout | undefined;
+  let isAccepted = false;
+  const show = () => filter({ ...before, search: box.value.trim() });
+  box.onDidChangeValue(() => {
+    clearTimeout(timer);
+    timer = setTimeout(show, TYPED_MS);
   });
-  return search === undefined ? undefined : { ...filter, search: search.trim() };
+  box.onDidAccept(() => {
+    isAccepted = true;
+    box.hide();
+  });
+  box.onDidHide(() => {
+    clearTimeout(timer);
+    isAccepted ? show() : filter(before);
+    box.dispose();
+  });
+  box.show();
 }

@@ -15,7 +15,8 @@ export function showBegun(place: HTMLElement, { begun, rows, window }: SessionVi
   const old = { name: "Before", tokens: before, isEstimate: false };
   fill(
     place,
-    el("p", `${made} from `, from, ". Its first turn begins when you resume it."),
+    el("p", "Its first turn begins when you resume it."),
+    el("p", `${made} from `, from),
     figures(window, ...(before === null ? [] : [old]), { name: "Now", tokens: after, isEstimate }),
   );
 }

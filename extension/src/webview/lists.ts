@@ -19,7 +19,7 @@ const SHOWN = ["CHECKS"];
 export function eventRows({ kind, id, name, lost }: PageEvent): readonly HTMLElement[] {
   const shown = lost.slice(0, MOST_LOST).map((each) => el("li", each));
   const more = lost.length - shown.length;
-  const all = button("What Was Lost", "link", () => send({ kind: "losses" }));
+  const all = button("Lost in Compaction", "link", () => send({ kind: "losses" }));
   const rest = more === 0 ? [] : [el("li.quiet", `${more} more: `, all)];
   const title = kind === "branch" && id !== null ? button(name, "link", () => openOther(id)) : name;
   const list = shown.length === 0 ? [] : [el("ul.lost", ...shown, ...rest)];

@@ -36,7 +36,7 @@ class SessionPage implements Shown<SessionView> {
   readonly #title = el("h1");
   readonly #about = el("p.quiet");
   readonly #trouble = new TroublePlace();
-  readonly #losses = button("What Was Lost", "second", () => send({ kind: "losses" }));
+  readonly #losses = button("Lost in Compaction", "second", () => send({ kind: "losses" }));
   readonly #strip: Strip;
   readonly #card = new TurnCard((turn) => this.#choose(turn));
   readonly #transcript: Transcript;

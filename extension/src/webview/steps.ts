@@ -72,7 +72,7 @@ function stepRow(step: ConversationStep, where: Where, markdown: Markdown): HTML
   const body = el("div", bodyOf(step, where, markdown));
   const rest = el("p.rest.quiet");
   const more = (left: number) => {
-    const all = button("Show all", "link", () => {
+    const all = button("Show more", "link", () => {
       asked.set(ref, (whole) => {
         fill(body, bodyOf({ ...step, ...textIn(step, whole.text) }, where, markdown, true));
         fill(rest, whole.left > 0 ? `${charactersLeft(whole.left)} are not shown.` : null);

@@ -69,19 +69,22 @@ export class TurnCard {
 
 /** Make the buttons. Inapplicable ones are disabled, since adding one later would move the text. */
 function buttonsOf(row: PageRow, { turn, turnId }: PageTurn, isReadOnly: boolean): HTMLElement {
-  const act = (label: string, action: TurnAction, applies = true) => {
+  const act = (label: string, action: TurnAction, why = "") => {
     const made = button(label, "second", () => send({ kind: "turn", turnId, action }));
-    made.disabled = !applies;
+    made.disabled = why !== "";
+    made.title = why;
     return made;
   };
-  const isOver = row.outcome !== "open" || turn !== row.last;
-  const changes = act("Show Changed Files", "changes", row.filesChanged > 0);
+  const isOpen = row.outcome === "open" && turn === row.last;
+  const open = isOpen ? "This turn is still open. Once it has ended, this is possible." : "";
+  const unchanged = row.filesChanged > 0 ? "" : "This turn changed no files.";
+  const changes = act("Show Changed Files", "changes", unchanged);
   return isReadOnly
     ? el("div.buttons", changes)
     : el(
         "div.buttons",
-        act("Restore from Here…", "restore", isOver),
-        act("Add Marker…", "mark", isOver),
+        act("Restore from Here…", "restore", open),
+        act("Add Marker…", "mark", open),
         changes,
         act("More…", "more"),
       );

@@ -221,8 +221,8 @@ export function folded(sessions: readonly SessionSummary[]) {
 }
 
 /**
- * Put subagents below their parents, and compacted sessions below their continuations; without such
- * a parent they are roots.
+ * Put subagents below their parents, compacted sessions below their continuations, and a session
+ * whose compaction was undone below its source; without such a parent they are roots.
  */
 export function family(sessions: readonly SessionSummary[]) {
   const byId = new Map(sessions.map((session) => [session.sessionId, session]));
@@ -259,8 +259,8 @@ function isOwnAncestor(
   return false;
 }
 
-function above({ parentSession, continuedBy }: SessionSummary): string | null {
-  return parentSession ?? continuedBy;
+function above({ parentSession, continuedBy, undone, live, forkedFrom }: SessionSummary) {
+  return parentSession ?? continuedBy ?? (undone && !live ? forkedFrom : null);
 }
 
 /** Return the newest running session of a person. */
@@ -270,7 +270,8 @@ export function runningOf(sessions: readonly SessionSummary[]): SessionSummary |
 
 /** Return the session to follow: the running one, else the newest. */
 export function followedOf(sessions: readonly SessionSummary[]): SessionSummary | null {
-  return runningOf(sessions) ?? sessions.find(isPersonal) ?? sessions[0] ?? null;
+  const newest = sessions.find((each) => isPersonal(each) && !each.undone);
+  return runningOf(sessions) ?? newest ?? sessions[0] ?? null;
 }
 
 /** Check whether a session's id is safe in a command line. */
