@@ -9,6 +9,7 @@ from attrs import evolve
 from codex_checkpoints.core.checkpoint.memory import Update
 from codex_checkpoints.core.checkpoint.records import (
     Artifact,
+    ArtifactKind,
     Checkpoint,
     Dependency,
     Evidence,
@@ -165,12 +166,27 @@ def test_record_with_an_id_that_no_pack_may_hold_is_left_out():
 def test_two_commands_that_differ_only_in_places_are_one():
     names = ["make -C /srv/shop", "make -C ."]
     artifacts = {uri: Artifact(uri, "command", None, n) for n, uri in enumerate(names)}
-    known = evolve(contents(), checkpoint=evolve(EMPTY, artifacts=artifacts))
+    checkpoint = evolve(EMPTY, artifacts=artifacts, recent_artifacts=(*reversed(names),))
 
-    found = packed(known, [])[0].checkpoint
+    found = packed(evolve(contents(), checkpoint=checkpoint), [])[0].checkpoint
 
     assert found.artifacts == {"make -C .": Artifact("make -C .", "command", None, 1)}
     assert found.recent_artifacts == ("make -C .",)
+
+
+def test_pack_has_the_recent_artifacts_of_the_checkpoint_without_files_outside():
+    names = ["make -C /srv/shop", "a.py", "/etc/passwd", "ls"]
+    kinds: dict[str, ArtifactKind] = {"a.py": "file", "/etc/passwd": "file"}
+    artifacts = {
+        uri: Artifact(uri, kinds.get(uri, "command"), None, n) for n, uri in enumerate(names)
+    }
+    recent = ("/etc/passwd", "a.py", "make -C /srv/shop")  # a look, as `ls`, is not among them
+    checkpoint = evolve(EMPTY, artifacts=artifacts, recent_artifacts=recent)
+
+    found = packed(evolve(contents(), checkpoint=checkpoint), [])[0].checkpoint
+
+    assert found.recent_artifacts == ("a.py", "make -C .")
+    assert found.artifacts.keys() == {"a.py", "make -C .", "ls"}
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from codex_checkpoints.core.checkpoint.records import (
     Artifact,
     Checkpoint,
     Fact,
-    Limits,
     evidence_in,
 )
 from codex_checkpoints.core.checkpoint.redaction import value
@@ -125,11 +124,11 @@ class Names:
             # Two commands may differ only in places: the newest counts.
             if known is None or known.last_observed_seq < named.last_observed_seq:
                 artifacts[named.uri] = named
-        recent = sorted(artifacts.values(), key=lambda each: (-each.last_observed_seq, each.uri))
+        recent = (uri for uri in checkpoint.recent_artifacts if uri not in self.outside)
         return evolve(
             self.of(evolve(checkpoint, artifacts={}, recent_artifacts=())),
             artifacts=artifacts,
-            recent_artifacts=tuple(each.uri for each in recent[: Limits().max_recent_artifacts]),
+            recent_artifacts=tuple(dict.fromkeys(map(self.uri, recent))),
         )
 
     def _leaving(self, part: object, key: str = "", *, noted: bool = False) -> object:
