@@ -188,7 +188,7 @@ test("a session is compacted after a look at Codex's next request", async (t) =>
     t,
     "what Codex would do is off where it is not, and Enter compacts nothing",
     async () => {
-      await picker.getByText("The Codex CLI writes this summary, and it is not on").waitFor();
+      await picker.getByText("It needs the Codex CLI, which is not on the PATH").waitFor();
       await workbench.screenshot("where to continue");
       await picker.getByText("In Place", { exact: true }).click();
       await page.getByRole("dialog").getByText("Add the compaction to the file").waitFor();
