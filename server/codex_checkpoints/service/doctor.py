@@ -360,8 +360,10 @@ def _is_twin(row: Row, current: Mapping[str, Row]) -> bool:
     return newest is not None and newest.rollout_id == row.rollout_id
 
 
-def _more(paths: Sequence[str]) -> str:
-    return f" So do {len(paths) - 1} more." if len(paths) > 1 else ""
+def _others(paths: Sequence[str]) -> str:
+    """Return the sentence that counts the files with the same finding, besides the named one."""
+    others = len(paths) - 1
+    return f" The same is true of {counted(others, 'other file')}." if others else ""
 
 
 _DAY_NS = 86_400_000_000_000
@@ -375,10 +377,10 @@ def _ahead(rows: Iterable[Row]) -> Iterator[Finding]:
         if row.error is None and row.at > moment(row.rollout.mtime_ns + _DAY_NS)
     ]
     if late:
-        message = f"The last record of this file is later than the file itself.{_more(late)}"
+        message = f"The last record of this file is later than the file itself.{_others(late)}"
         way_out = (
-            "Put the clock right, or have the tool that wrote it write true times; until then the"
-            " session stands first in lists, in Codex as well, unless you archive it."
+            "Set the clock right, or have the tool that wrote the file record true times. Until"
+            " then the session is first in lists, in Codex as well, unless you archive it."
         )
         yield Finding("future_time", "warning", message, max(late), len(late), way_out)
 
@@ -387,7 +389,7 @@ def _without_content(rows: Iterable[Row]) -> Iterator[Finding]:
     """Report files without a head and a request, which lists omit."""
     empty = [row.path for row in rows if row.is_blank]
     if empty:
-        message = f"This file has neither a head nor a request; lists leave it out.{_more(empty)}"
+        message = f"This file has neither a head nor a request; lists leave it out.{_others(empty)}"
         way_out = "Remove it, or bring it back from a backup; one that Codex begins now is listed."
         yield Finding("blank", "info", message, min(empty), len(empty), way_out)
 

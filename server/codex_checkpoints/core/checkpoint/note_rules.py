@@ -299,7 +299,7 @@ def _evidence(claim: Claim, session: SessionFacts) -> Rejected | None:
     return Rejected(
         "evidence_unknown",
         "evidence",
-        f"evidence.ref: {value(evidence.ref, _SHOWN)} is no {what}",
+        f"evidence.ref: {value(evidence.ref, _SHOWN)} is not a {what}",
         _CITE,
         {"source": evidence.source, "ref": value(evidence.ref, MAX_VALUE_CHARS)},
     )
