@@ -518,7 +518,7 @@ export interface AnchorList {
 }
 
 /**
- * The place of a session among its windows; null if no record tells it.
+ * The place of a session among its windows; null if not recorded.
  *
  * `number` counts from 0; `previous` is null in the first window.
  */

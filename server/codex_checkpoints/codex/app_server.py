@@ -50,15 +50,15 @@ class RequestDeclined(AskingFailed):
         self.reason = reason
 
 
-def nobody() -> bool:
-    """Return False: nobody cancels."""
+def never() -> bool:
+    """Return False: it is never cancelled."""
     return False
 
 
 class Deadline:
     """The limit for an answer: a timeout, or a cancellation."""
 
-    def __init__(self, seconds: float, cancelled: Callable[[], bool] = nobody) -> None:
+    def __init__(self, seconds: float, cancelled: Callable[[], bool] = never) -> None:
         self._seconds = seconds
         self._end = time.monotonic() + seconds
         self._cancelled = cancelled
@@ -127,7 +127,7 @@ class AppServer:
         with contextlib.suppress(OSError):
             cast("IO[bytes]", self._child.stdin).close()
         self._listener.join(_GRACE)
-        kill(self._child)  # nobody has waited for it yet, so its group is still its own
+        kill(self._child)  # not waited for yet, so its group is still its own
         self._child.wait()
         self._listener.join(_GRACE)
 

@@ -17,7 +17,7 @@ from codex_checkpoints.core.fields import is_list, list_of, object_of
 from codex_checkpoints.core.files.copies import CopyMode
 
 SERVER_NAME = "codex-checkpoints"
-"""Codex shows our tools in the namespace `mcp__codex_checkpoints`; nobody else's name is near."""
+"""Codex shows our tools in the namespace `mcp__codex_checkpoints`; no other name is similar."""
 
 SERVER_SECONDS = 20
 HOOK_SECONDS = 20
@@ -52,7 +52,7 @@ class CodexHook:
 
 
 ON_START = CodexHook("SessionStart", "resume|compact|fork", context_limit=0)
-"""The view goes back in when a window begins anew; 0 lets all of it through (DSC-54, DSC-59).
+"""The view is added again when a new window begins; 0 lets all of it through (DSC-54, DSC-59).
 
 After `startup` and `clear` there is nothing to give, so we are not even started (AGN-1).
 """

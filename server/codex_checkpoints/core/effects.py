@@ -114,7 +114,7 @@ class Effects:
         return tuple(self._touched())
 
     def _touched(self) -> Iterator[Touched]:
-        # What counts only if something exists there now is not certain.
+        # An effect that counts only if something exists there now is not certain.
         files = [
             (each, uri)
             for each, uri in self.named

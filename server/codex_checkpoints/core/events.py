@@ -36,7 +36,7 @@ class SessionMeta:
     thread_source: str | None = None
     source: str | None = None
     background: bool = False
-    """Its origin in a word, and whether nobody types in it."""
+    """Its origin in a word, and whether no person uses it."""
     agent: str | None = None
     """The nickname and the path of a helper among several agents."""
     paginated: bool = False

@@ -419,7 +419,7 @@ class Turns:
         `before` is the task of the session that this one continues.
 
         A goal in force or an approved plan is the task if it is newer than the last user message.
-        Otherwise the newest turn of a user is.  If nobody wrote a message, the newest request is.
+        Otherwise the newest turn of a user is.  Without user messages, the newest request is.
         """
         requests = [turn.request for turn in self.counting() if turn.request is not None]
         typed = [each for each in requests if each.typed] or requests

@@ -146,7 +146,7 @@ class Preparation:
 
 
 def push(services: Services, params: PushParams) -> Steps[Push]:
-    """Push sessions, or only show what would leave; that is kept for the push that follows."""
+    """Push sessions, or only preview the push; the preview is kept for the push after it."""
     prepared = yield from prepare_push(services, params)
     if params.dry_run:
         going, allow_redacted = prepared.going, params.allow_redacted

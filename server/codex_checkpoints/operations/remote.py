@@ -115,7 +115,7 @@ class RemoteAudit:
 
 @frozen
 class RemoteRetainParams:
-    """Removes the lines of sessions that nobody pushed for this many `days`."""
+    """Removes the lines of sessions that were not pushed for this many `days`."""
 
     days: int
 
@@ -311,7 +311,7 @@ def remote_audit(services: Services, params: RemoteAuditParams) -> Steps[RemoteA
 
 
 def remote_retain(services: Services, params: RemoteRetainParams) -> Steps[RemoteRetained]:
-    """Remove the lines of sessions that nobody pushed for some days; their rows stay."""
+    """Remove the lines of sessions that were not pushed for some days; their rows stay."""
     if not 0 < params.days <= _MOST_DAYS:
         raise misfit(f"--days: {params.days} is not a number of days from 1 to {_MOST_DAYS}")
     chosen = chosen_remote_of(services)

@@ -1,4 +1,4 @@
-"""Makes the pages of the connection with Codex: what would be written, and how it is."""
+"""Makes the pages of the connection with Codex: the planned changes, and the current state."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def changes_page(report: Connection, *, removes: bool) -> Page:
 
 
 def connection_page(report: Connection, way_out: str | None) -> Page:
-    """Return the page of the connection as it is, with what was written and the next step."""
+    """Return the page of the current connection, with the written changes and the next step."""
     kept = [each.backup for each in report.changes if each.backup is not None]
     said = [line("The file as it was is kept as ", code(each), ".") for each in kept]
     if report.written:

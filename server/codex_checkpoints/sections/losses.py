@@ -1,4 +1,4 @@
-"""Makes the page of a session's compactions: what each lost, kept, and had read again."""
+"""Makes the page of a session's compactions: lost and kept parts, and repeated reads."""
 
 from __future__ import annotations
 

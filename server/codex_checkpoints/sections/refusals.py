@@ -80,7 +80,7 @@ def sentence_of(refusal: Refusal) -> str:
         return _sentence(refusal.message)  # of a session that is pushed, not of a note
     if code in _GONE:
         key, noun = _GONE[code]
-        # Nobody types an id: it came from a list, and the item is gone since.
+        # Ids are not typed: it came from a list, and the item has disappeared since.
         if _ID.fullmatch(str(facts.get(key))):
             return f"This {noun} is no longer there."
     return _SENTENCES.get(code) or _sentence(refusal.message)

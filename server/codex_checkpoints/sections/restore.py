@@ -1,4 +1,4 @@
-"""Makes the page of a restore: its origin, its contents, and what is different now."""
+"""Makes the page of a restore: its origin, its contents, and the differences since."""
 
 from __future__ import annotations
 
@@ -188,18 +188,18 @@ def _lineage(listed: Listed, nodes: Mapping[str, Node]) -> Section:
 
 
 def _carried(restore: Restore) -> Section:
-    told = [*restore.included, *(each for each in restore.deferred if each.reason == "bound")]
+    shown = [*restore.included, *(each for each in restore.deferred if each.reason == "bound")]
     left = [each for each in restore.deferred if each.reason == "budget"]
 
     def of(part: str) -> str:
         # A file is counted once, also where the model read only some of its lines.
-        def is_its(item: Item | Deferred) -> bool:
+        def is_of_part(item: Item | Deferred) -> bool:
             return item.part == part and not item.id.startswith("reread:")
 
-        shown, out = (sum(map(is_its, items)) for items in (told, left))
-        if not shown + out:
+        kept, out = (sum(map(is_of_part, items)) for items in (shown, left))
+        if not kept + out:
             return "none"
-        return str(shown) if restore.pack is None else f"{shown} in the pack, {out} left out"
+        return str(kept) if restore.pack is None else f"{kept} in the pack, {out} left out"
 
     parts = ("notes", "files", "pinned", *(("commands", "window") if restore.context_reset else ()))
     conversation = "none" if restore.context_reset else "up to the marker"

@@ -48,7 +48,7 @@ _DOORS = {"hook": "Hooks", "mcp": "Memory tools"}
 _CONNECTION_PROBLEMS: Mapping[str, tuple[str, str]] = {
     "program_missing": (
         "error",
-        "What Codex is told to call is gone: the program or its Python was moved or removed.",
+        "The program that Codex should call is gone: it or its Python was moved or removed.",
     ),
     "outdated": ("warning", "Codex calls this program not as `connect` would have it."),
     "disabled": ("warning", "Codex has them switched off."),
@@ -110,7 +110,7 @@ def damage(records: Records) -> Iterator[Finding]:
             yield Finding("damaged_record", "warning", message, path, len(numbers), way_out)
 
 
-def _spoilt(records: Records, rows: Iterable[Row]) -> Iterator[Finding]:
+def _damaged(records: Records, rows: Iterable[Row]) -> Iterator[Finding]:
     """Report unreadable stored checkpoints; the next read of a session repairs its own (TRU-4)."""
     found = [*records.damaged_checkpoints({row.session_id: row.path for row in rows})]
     if found:
@@ -150,7 +150,7 @@ class Diagnosis:
 def diagnose(
     sessions: Sessions, problems: tuple[str, ...] = (), connection: Connection | None = None
 ) -> Diagnosis:
-    """Check folders and index, and read all sessions; `problems` are those of the settings."""
+    """Check folders and index, and read all sessions; `problems` come from the settings."""
     catalogue = sessions.catalogue
     sessions.read_all()  # reading only the ends would miss ignored lines
     rows = tuple(catalogue.rows().values())
@@ -160,7 +160,7 @@ def diagnose(
         *map(_fault, catalogue.store.faults()),
         *_state_dir(sessions.records.state_dir, sessions.projections.storage_problem),
         *damage(sessions.records),
-        *_spoilt(sessions.records, catalogue.current().values()),
+        *_damaged(sessions.records, catalogue.current().values()),
         *(
             Finding("bad_setting", "warning", problem, config, 1, what_helps(problem, settings))
             for problem in problems

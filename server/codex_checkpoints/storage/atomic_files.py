@@ -15,7 +15,7 @@ can write into our folder could have us write into any file of the user's.
 
 A temporary file is locked until it has its name.  The lock ends with the process, so `clear`
 removes only leftovers of a killed process.  Without locks (some file systems, and Windows, where a
-locked file cannot be renamed), a temporary file that nobody touched for a minute is a leftover.
+locked file cannot be renamed), a temporary file that was not touched for a minute is a leftover.
 """
 
 from __future__ import annotations
@@ -277,7 +277,7 @@ def discard(path: str) -> None:
 
 
 def clear(path: str) -> bool:
-    """Remove a temporary file that nobody writes any more; return whether this call removed it."""
+    """Remove an abandoned temporary file; return whether this call removed it."""
     with contextlib.suppress(OSError):
         if not _LOCKS:
             return _clear_by_age(path)

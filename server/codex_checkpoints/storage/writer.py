@@ -250,7 +250,7 @@ def _plain(path: str) -> Iterator[bytes]:
 
 
 def clear_leftovers(nursery: str, codex_home: str) -> int:
-    """Remove temporary files that nobody writes any more; return how many."""
+    """Remove abandoned temporary files; return their number."""
     return sum(
         atomic_files.clear(path)
         for path, thread_id in _temporary_files(nursery, codex_home)

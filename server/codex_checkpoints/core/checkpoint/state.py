@@ -386,9 +386,9 @@ def _slim(observation: Observation) -> tuple[Observation, int | None]:
         argv = () if only_reads and hashed is None else item.argv
         ran = item.status if changes or item.status in {"declined", "in_progress"} else None
         code = item.exit_code if changes else None
-        told = item.printed if changes else None
-        told = None if told is None else _applied((told,))
-        slim = CommandRun("", argv, item.folder, item.parsed, ran, code, told)
+        printed = item.printed if changes else None
+        printed = None if printed is None else _applied((printed,))
+        slim = CommandRun("", argv, item.folder, item.parsed, ran, code, printed)
         failed = _failure(observation.outcome)
         place, at = observation.place, observation.at
         return Observation(place, slim, at=at, printed=hashed, failed=failed), len(script)

@@ -57,7 +57,7 @@ def names_goal(text: str) -> bool:
 def asked_messages(turns: Turns) -> AskedMessages:
     """Return the goal in force, the newest approved plan and the newest task of another agent.
 
-    A goal that has ended is included only if nobody wrote a message: it was the only request.
+    A goal that has ended is included only without user messages: it was the only request.
     """
     typed = [turn.request for turn in turns.counting() if turn.request and turn.request.typed]
     goal = turns.goal

@@ -133,7 +133,7 @@ class DigestSource:
     """The texts of the user's pins in their order, empty if there is no such record."""
     unnamed: tuple[tuple[RecordPlace, str], ...] = ()
     drifted: frozenset[str] = frozenset()
-    """The uris of files that differ from what the session saw."""
+    """The uris of files that changed since the session saw them."""
 
     def is_late(self, check: Check) -> bool:
         """Return whether a file was changed after a check."""

@@ -52,7 +52,7 @@ class Table:
         return self.rates[source] * self.falling[bucket]
 
     def seen_often(self, worth: int, times: int) -> int:
-        """Return a weight for something that occurs so many times."""
+        """Return the weight of something that occurs this many times."""
         return worth * self.seen[min(times, len(self.seen)) - 1] // 100
 
 

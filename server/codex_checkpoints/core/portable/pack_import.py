@@ -67,7 +67,7 @@ Without this bound the values of a pack could take a hundred times its size in m
 """
 
 _LARGEST = 1 << 48
-"""No session has so many records."""
+"""More records than any session has."""
 _UNSEEN = re.compile(f"[{CONTROLS}{HIDDEN}\\ud800-\\udfff]")
 
 

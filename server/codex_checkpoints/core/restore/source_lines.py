@@ -14,7 +14,7 @@ from codex_checkpoints.core.agents.codex.injected_text import is_contextual, is_
 from codex_checkpoints.core.fields import is_object, load, object_of
 
 _HAPPENED = ("<user_shell_command>", "<turn_aborted>", "<subagent_notification>", "Warning: ")
-"""The beginnings of messages that nobody typed, and that report an event of the turn before."""
+"""The beginnings of messages that were not typed, but report an event of the previous turn."""
 _NOTHING = frozenset({"record_type"})
 """The keys of an empty line that the oldest versions wrote between items."""
 

@@ -46,7 +46,7 @@ _MOST_WORDS: Final = 64
 
 @lru_cache(_KEPT)
 def act_of(script: str) -> Act:
-    """Return the kind of a script; of one that cannot be split, as far as its names tell."""
+    """Return the kind of a script; if it cannot be split, from the names in it."""
     parts = split(script)
     is_posix = not is_powershell(script)
     found = {_act_of_part(part, is_posix=is_posix) for part in parts or ()}
@@ -93,7 +93,7 @@ def _act_of_part(part: SimpleCommand, *, is_posix: bool) -> Act:
 
 
 def _roughly(script: str) -> set[Act]:
-    """Return the kinds of the commands of an unsplittable script, as far as names tell."""
+    """Return the kinds of the commands of an unsplittable script, from the names in it."""
     found = set[Act]()
     for number, (name, rest) in enumerate(_FIRST_WORDS.findall(script)):
         if number == _MOST_WORDS:

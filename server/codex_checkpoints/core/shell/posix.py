@@ -221,7 +221,7 @@ class _Splitter(Collected):
             case "join":
                 pass
             case "escape":
-                # Nobody escapes a letter in a file name: this is a Windows path.
+                # A letter in a file name is never escaped: this is a Windows path.
                 self._piece(text[1], literal=not text[1].isalnum())
             case "single":
                 self._piece(text[1:-1])

@@ -129,7 +129,7 @@ def _remote(options: argparse.Namespace, services: Terminal) -> int:
 
 
 def _consent(options: argparse.Namespace, question: str, otherwise: str) -> None:
-    """Ask, unless `--yes`; refuse `cancelled` for a no, and if nobody can answer."""
+    """Ask, unless `--yes`; refuse `cancelled` for a no, and without a terminal."""
     if options.yes:
         return
     if options.json or not output.is_answered():

@@ -64,7 +64,7 @@ class ServerRequest(Services):
         return True
 
     def changed(self, session_ids: tuple[str, ...], reason: str) -> None:
-        """Keep a change; the follower does not report what it can notice by itself."""
+        """Keep a change; the follower does not report changes that it notices by itself."""
         self.changes.append((session_ids, reason))
         if reason in {"memory", "markers"} and self._follower is not None:
             self._follower.update_reported(session_ids[0])
@@ -104,7 +104,7 @@ class App:
         self._watcher: Watcher | None = None
         self._indexing = asyncio.Lock()
         self._alone = asyncio.Lock()
-        """Held by a request that runs alone."""
+        """Locked by a request that runs alone."""
         self._indexed = False
         self._begun = asyncio.Event()
         """Set when the newest sessions are indexed."""

@@ -19,7 +19,7 @@ from typing import BinaryIO
 HOST = "127.0.0.1"
 _TOKEN_BYTES = 24
 _SECONDS = 5.0
-"""Timeout in seconds for a client's token; meanwhile nobody else is accepted."""
+"""Timeout in seconds for a client's token; meanwhile no other client is accepted."""
 
 
 @contextlib.contextmanager

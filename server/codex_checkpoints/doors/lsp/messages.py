@@ -80,8 +80,8 @@ class Protocol(LanguageServerProtocol):
 
     def refuse(self, error: JsonRpcException, number: int | str | None = None) -> None:
         """Send an error for the request with this id; None if its id is not known."""
-        told = {"code": error.code, "message": error.message, "data": error.data}
-        body = json.dumps({"jsonrpc": self.VERSION, "id": number, "error": told}).encode()
+        fault = {"code": error.code, "message": error.message, "data": error.data}
+        body = json.dumps({"jsonrpc": self.VERSION, "id": number, "error": fault}).encode()
         if self.writer is not None:
             self.writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
 

@@ -143,7 +143,7 @@ def _read(services: Services, session: str, arguments: Json, meta: Json) -> Json
 def _digest(services: Services, session: str, arguments: Json) -> str:
     tokens = arguments.get("digest", 0)
     if type(tokens) is not int:
-        raise _misfit("digest must be a whole number of tokens")
+        raise _invalid("digest must be a whole number of tokens")
     return Digests(services.sessions).digest(session, None, tokens).text if tokens else ""
 
 
@@ -152,11 +152,11 @@ def _limit(arguments: Json) -> int:
     unknown = arguments.keys() - {"limit", "digest"}
     if unknown or type(limit) is not int or not FEWEST_ANCHORS <= limit <= MOST_ANCHORS:
         span = f"{FEWEST_ANCHORS} to {MOST_ANCHORS}"
-        raise _misfit(f"only digest and limit, a whole number from {span}, may be given")
+        raise _invalid(f"only digest and limit, a whole number from {span}, may be given")
     return limit
 
 
-def _misfit(problem: str, hint: str = "Call it without arguments.") -> Refusal:
+def _invalid(problem: str, hint: str = "Call it without arguments.") -> Refusal:
     facts = {"rule": "shape", "hint": hint, "problems": [problem]}
     return Refusal("invalid_payload", f"the arguments do not fit: {problem}", facts)
 
@@ -169,17 +169,17 @@ def _recall(services: Services, session: str, arguments: Json, _meta: Json) -> J
     offset, limit = arguments.get("offset", 0), arguments.get("limit", 20)
     unknown = arguments.keys() - {"ref", "query", "offset", "limit"}
     if unknown or type(offset) is not int or type(limit) is not int:
-        raise _misfit("only ref or query, offset and limit may be given", _ONE_OF)
+        raise _invalid("only ref or query, offset and limit may be given", _ONE_OF)
     if offset < 0 or not 1 <= limit <= MOST_LINES:
-        raise _misfit(f"offset must be 0 or more, limit 1 to {MOST_LINES}", _ONE_OF)
+        raise _invalid(f"offset must be 0 or more, limit 1 to {MOST_LINES}", _ONE_OF)
     digests = Digests(services.sessions)
     if isinstance(ref, str) and query is None:
         found = digests.recall(session, ref, offset, rolled_back=False)
-        told = ("ref", "kind", "turn", "text", "offset", "total")
-        record = {name: getattr(found, name) for name in told}
+        fields = ("ref", "kind", "turn", "text", "offset", "total")
+        record = {name: getattr(found, name) for name in fields}
         return _result(f"{found.ref} {found.heading}\n{found.text}", record)
     if not isinstance(query, str) or ref is not None:
-        raise _misfit("ref or query must be given, one of them, as a text", _ONE_OF)
+        raise _invalid("ref or query must be given, one of them, as a text", _ONE_OF)
     hits = [
         {"ref": each.ref, "turn": each.turn, "kind": each.kind, "line": each.line}
         for each in digests.search(session, query, limit, rolled_back=False)

@@ -177,7 +177,7 @@ _BY_CODEX = {
 }
 
 
-"""Kinds of items that Codex writes anew in the next turn: its instructions, and where it runs."""
+"""Kinds of items that Codex writes again in the next turn: its instructions and environment."""
 
 
 def _sized(pieces: Sequence[CompactionPiece]) -> str:

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from attrs import evolve
 
-from codex_checkpoints.codex.app_server import nobody
+from codex_checkpoints.codex.app_server import never
 from codex_checkpoints.core.agents.codex.history.tokens import Figure
 from codex_checkpoints.core.agents.codex.history.windows import Chain
 from codex_checkpoints.core.compaction.adoption import adopt
@@ -130,7 +130,7 @@ class Compacting:
     def in_steps(
         self,
         request: CompactionRequest,
-        cancelled: Callable[[], bool] = nobody,
+        cancelled: Callable[[], bool] = never,
         asks_codex: Callable[[], object] = nothing,
     ) -> Steps[Compacted]:
         """Install a replacement: durable on return, and the next history that Codex sends (CKP-12).
@@ -295,7 +295,7 @@ class Compacting:
         turns = source.replay.state.turns
         waived: set[Reason] = {"not_smaller"} if request.force else set()
         if source.cut_off or (request.force and not source.live):
-            waived.add("turn_not_complete")  # nobody continues it
+            waived.add("turn_not_complete")  # no process continues it
         return Terms(
             placement=request.placement,
             turn_ended=source.ended,

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import orjson
 from attrs import frozen
 
-from codex_checkpoints.codex.app_server import ProgramResult, nobody
+from codex_checkpoints.codex.app_server import ProgramResult, never
 from codex_checkpoints.codex.program import Excerpt
 from codex_checkpoints.core.agents.codex.history.item_kinds import ItemKind
 from codex_checkpoints.core.checkpoint.redaction import value
@@ -68,7 +68,7 @@ class HookEvent:
     def notify(self, facts: Mapping[str, object]) -> tuple[HookOutcome, ...]:
         """Run all hooks and ignore their answers."""
         return tuple(
-            self._result(number, hook, facts, nobody) for number, hook in enumerate(self.hooks, 1)
+            self._result(number, hook, facts, never) for number, hook in enumerate(self.hooks, 1)
         )
 
     def _result(

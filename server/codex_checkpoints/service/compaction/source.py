@@ -61,7 +61,7 @@ def nothing() -> None:
 class CompactionSource:
     """A session up to the byte `end` of its file; `live` while a process has it loaded.
 
-    `cut_off`: nobody continues its last turn, if that is open.  `prefix` is the digest of these
+    `cut_off`: no process continues its last turn, if that is open.  `prefix` is the digest of these
     bytes, or None; `gathered` is the quotable part of it; `known` are the ids of the compactions in
     its records before it was read.
     """

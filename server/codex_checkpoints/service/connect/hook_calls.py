@@ -12,7 +12,7 @@ from codex_checkpoints.storage.records import HOOK_FAILED, Records
 Event = Literal["SessionStart", "PreCompact", "PostCompact"]
 
 DOOR = "hook"
-NOBODYS = dict.fromkeys(
+UNSET_FIELDS = dict.fromkeys(
     (
         "operationId",
         "sourceSessionId",
@@ -42,4 +42,4 @@ class Call:
 
 def note_failure(records: Records, failure: Mapping[str, object]) -> None:
     """Record a failed call for `connect --status`; raises `StorageError`."""
-    records.audit.add({"type": HOOK_FAILED, **NOBODYS, "door": DOOR, **failure})
+    records.audit.add({"type": HOOK_FAILED, **UNSET_FIELDS, "door": DOOR, **failure})

@@ -16,7 +16,7 @@ from codex_checkpoints.core.agents.codex.history.items import texts
 from codex_checkpoints.core.compaction.handoff import bundle, is_due
 from codex_checkpoints.core.digest.status import status_of, with_status
 from codex_checkpoints.core.fields import digest_of
-from codex_checkpoints.service.connect.hook_calls import DOOR, NOBODYS, Call
+from codex_checkpoints.service.connect.hook_calls import DOOR, UNSET_FIELDS, Call
 from codex_checkpoints.service.history.current_window import CurrentWindow, window_of
 from codex_checkpoints.service.reading.checkpoints import View
 from codex_checkpoints.service.reading.derived_cache import DIGEST_RULES, CachedKind
@@ -114,7 +114,7 @@ class HookHandler:
         event = {
             "type": COMPACTED,
             "at": self._now(),
-            **NOBODYS,
+            **UNSET_FIELDS,
             "sessionId": row.session_id,
             "sourceSessionId": row.session_id,
             "userId": self._sessions.settings.user_id,

@@ -90,12 +90,12 @@ class WindowNames:
     def _renamed(self, line: bytes) -> bytes:
         record = json.loads(line)
         payload = object_of(record.get("payload"))
-        told = {name: old for name in _WINDOW_IDS if (old := text_of(payload.get(name)))}
-        if not told:
+        recorded = {name: old for name in _WINDOW_IDS if (old := text_of(payload.get(name)))}
+        if not recorded:
             return line
-        if _FIRST in told and self._first not in self._known.values():
-            self._known.setdefault(told[_FIRST], self._first)
-        record["payload"] = {**payload, **{name: self._new(old) for name, old in told.items()}}
+        if _FIRST in recorded and self._first not in self._known.values():
+            self._known.setdefault(recorded[_FIRST], self._first)
+        record["payload"] = {**payload, **{name: self._new(old) for name, old in recorded.items()}}
         text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
         return text.encode(errors="backslashreplace")  # as JSON escapes half a surrogate pair
 

@@ -301,7 +301,7 @@ class Planner:
         now |= sessions.workspace.hashes(state.base, marker.hashes)
         contents = self._compared(contents, trace, now)
         if hard:
-            contents = self._with_the_talk(contents, trace, marker_set.pins)
+            contents = self._with_quotes(contents, trace, marker_set.pins)
         head = object_of(object_of(load(reader.first_line(row.path))).get("payload"))
         pack = state_pack(contents, self._budget) if hard else None
         record = restore_of(
@@ -404,7 +404,7 @@ class Planner:
         }
         gone = (
             *self._not_there(base, contents, trace.traces()),
-            *self._stood_then(workspace.missing(base, later), replay.seq),
+            *self._existed_then(workspace.missing(base, later), replay.seq),
         )
         missing = missing_of(then, now, gone)
         edited = {uri for uri, each in observed.items() if each.edited > replay.seq}
@@ -418,13 +418,12 @@ class Planner:
         edited -= set(workspace.missing(base, edited))
         other = {uri: hashed for uri, hashed in then.items() if hashed != now.get(uri)}
         drift = drift_of(seen | other, now, edited)
-        # A marker may be made long after its turn: that a file is unchanged since then says
-        # nothing.
-        told = {*seen, *(each.uri for each in (*drift, *missing)), *trace.traces().deleted}
-        unknown = tuple(sorted({file.uri for file in contents.references.files} - told))
+        # A marker may be made long after its turn, so an unchanged file since then proves nothing.
+        known = {*seen, *(each.uri for each in (*drift, *missing)), *trace.traces().deleted}
+        unknown = tuple(sorted({file.uri for file in contents.references.files} - known))
         return evolve(contents, drift=drift, missing=missing, not_compared=unknown)
 
-    def _with_the_talk(
+    def _with_quotes(
         self, contents: PackContents, trace: Trace, pins: tuple[AnyPin, ...]
     ) -> PackContents:
         """Return the contents of a hard restore, which has no conversation, with quoted texts."""
@@ -435,10 +434,10 @@ class Planner:
         is_over = gathered.ended == "open" and not self.source.cut_off
         ended = "answered" if is_over else gathered.ended
         asked = asked_messages(trace.replay.state.turns).messages
-        told = {each.asked for each in asked}  # the request of a goal's turn is the goal
+        included = {each.asked for each in asked}  # the request of a goal's turn is the goal
         window = (
             *(Message(each.kind, each.text) for each in asked if each.followed_by),
-            *(each for each in window_of(gathered, options.window) if each.text not in told),
+            *(each for each in window_of(gathered, options.window) if each.text not in included),
             *(Message(each.kind, each.text) for each in asked if not each.followed_by),
         )
         last = "".join(message.text for message in window_of(gathered, 1))
@@ -478,7 +477,7 @@ class Planner:
         pins = (pin.uri for pin in contents.pins if pin.missing)
         return (*self.sessions.workspace.missing(base, wanted), *pins)
 
-    def _stood_then(self, gone: Collection[str], seq: int) -> Iterator[str]:
+    def _existed_then(self, gone: Collection[str], seq: int) -> Iterator[str]:
         """Yield the files among the missing ones that later turns found, and did not make."""
         if not gone:
             return

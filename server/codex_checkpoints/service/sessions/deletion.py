@@ -92,9 +92,9 @@ def _work(sessions: Sessions, event: Json) -> SingleStep:
 
     def is_deleted() -> bool:
         """Return whether it is gone without an event: otherwise another process deleted it."""
-        told = map(object_of, sessions.records.audit.events())
+        events = map(object_of, sessions.records.audit.events())
         return sessions.catalogue.look_for(session_id) is None and not any(
-            (each.get("type"), each.get("sessionId")) == (DELETED, session_id) for each in told
+            (each.get("type"), each.get("sessionId")) == (DELETED, session_id) for each in events
         )
 
     return SingleStep(sessions.records, event, is_deleted)

@@ -241,9 +241,11 @@ class Summaries:
         ended = row.turn_open is not None and not row.turn_open
         state = token_budget.Between(ended, row.context_tokens, source, row.context_window)
         # A session whose ends only were read may have used tokens, and a window.
-        told = row.context_source is not None and not (row.is_glance and row.context_window is None)
+        known = row.context_source is not None and not (
+            row.is_glance and row.context_window is None
+        )
         offer = None
-        if told and not row.archived and not continued_by:  # only by reported tokens (JUN-28)
+        if known and not row.archived and not continued_by:  # only by reported tokens (JUN-28)
             offer = token_budget.offer(self._settings.compaction_offer, state, named)
         below = (base.session_id for base in self._catalogue.chains.below(row))
         is_noted = bool(ours.noted) and not ours.noted.isdisjoint((session_id, *below))
@@ -276,8 +278,8 @@ class Summaries:
             branches=branches.get(session_id, 0),
             made_by=made_by,
             undone=made_by == "compaction" and self._compactions().began_undone(session_id),
-            nearly_full=token_budget.is_nearly_full(state, named) if told else None,
-            over_window=state.is_impossible if told else None,
+            nearly_full=token_budget.is_nearly_full(state, named) if known else None,
+            over_window=state.is_impossible if known else None,
             refused=self._refused(row),
             git=Git(*orjson.loads(row.git)) if row.git else None,
             offer=offer,

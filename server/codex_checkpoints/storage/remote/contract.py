@@ -230,7 +230,7 @@ class SaidLog(Protocol):
         ...
 
     def digest(self, count: int) -> str:
-        """Return the SHA-256 of so many texts from the beginning, as 64 hex digits."""
+        """Return the SHA-256 of the first `count` texts, as 64 hex digits."""
         ...
 
     def texts(self, start: int) -> Iterator[Said]:

@@ -4,7 +4,7 @@ A migration runs in one transaction, under an advisory lock, by a login that may
 new one increments the minor version: older clients go on reading and writing.
 
 A login sees its own rows, and the rows that a member of one of its teams gave to that team.  The
-identity is `session_user`, which nobody can set.
+identity is `session_user`, which cannot be set.
 
 Each table has its own columns for organisation, owner and team, so that no policy joins.  The
 policies call functions as `(select f())`, which PostgreSQL evaluates once per query instead of once
@@ -335,4 +335,4 @@ end $$;
 """
 
 MIGRATIONS: Final = (FIRST, SEARCH)
-"""All migrations, the oldest first; after so many of them the minor version is one less."""
+"""All migrations, oldest first; the minor version is their number minus one."""

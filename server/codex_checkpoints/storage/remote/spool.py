@@ -52,7 +52,7 @@ class SpoolWriter:
             self._flush()
 
     def close(self) -> Spooled:
-        """Return what was written; raises `StorageError`."""
+        """Return the written bytes; raises `StorageError`."""
         if self._kept:
             self._flush()
         return Spooled(self._file, tuple(self._frames))
@@ -127,7 +127,7 @@ class SpooledSaid:
         self.count = sum(1 for _ in self._all())
 
     def digest(self, count: int) -> str:
-        """Return the SHA-256 of so many texts from the beginning, as 64 hex digits."""
+        """Return the SHA-256 of the first `count` texts, as 64 hex digits."""
         found = sha256()
         for said in islice(self._all(), count):
             found.update(orjson.dumps([said.seq, said.turn, said.kind, said.text]))

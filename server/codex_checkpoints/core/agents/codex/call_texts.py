@@ -56,9 +56,9 @@ def secrets_of(asked: Json) -> frozenset[str | None]:
     return frozenset(text_of(each.get("id")) for each in questions if each.get("isSecret"))
 
 
-def without_answers(told: str, ids: frozenset[str | None]) -> str:
+def without_answers(output: str, ids: frozenset[str | None]) -> str:
     """Return the output of a dialog without the answers to the given questions."""
-    answers = object_of(json_in(told).get("answers"))
+    answers = object_of(json_in(output).get("answers"))
     return written({"answers": {each: answers[each] for each in answers if each not in ids}})
 
 

@@ -175,10 +175,10 @@ def outcome_of_script(texts: tuple[str, ...]) -> Outcome:
     value = load(printed.encode(errors="replace")) if printed.startswith("{") else None
     if not is_object(value) or "output" not in value:
         return Outcome(printed=printed)
-    code, told = value.get("exit_code"), text_of(value["output"])
+    code, output = value.get("exit_code"), text_of(value["output"])
     if type(code) is not int:
-        return Outcome(printed=told)
-    return Outcome(code != 0, code, told)
+        return Outcome(printed=output)
+    return Outcome(code != 0, code, output)
 
 
 def seconds_in(texts: tuple[str, ...]) -> float | None:

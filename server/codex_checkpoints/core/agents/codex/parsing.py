@@ -273,7 +273,7 @@ def _token_count(payload: Json) -> items.Item:
 
 
 def _resets_at(limits: Json) -> int | None:
-    """Return the time when the last of the used-up limits begins anew."""
+    """Return the reset time of the last used-up limit."""
     used_up: list[int] = []
     for name in ("primary", "secondary"):
         limit = object_of(limits.get(name))

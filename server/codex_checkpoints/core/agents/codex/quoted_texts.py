@@ -149,10 +149,10 @@ class QuotedTexts(Fold):
         named = text_of(payload.get("name")) or "tool"  # an output of Codex itself has no call
         call, turn_id = self._calls.get(call_id, _Call(named)), turn_id_of(payload)
         if call.name in _OF_SUBAGENTS:
-            told = json_in(output)
-            if agent := text_of(told.get("agent_id")) or text_of(told.get("task_name")):
+            answer = json_in(output)
+            if agent := text_of(answer.get("agent_id")) or text_of(answer.get("task_name")):
                 yield AgentCalled(agent, turn_id)
-            yield AgentsAnswered(_answers_in(told, call.agent))
+            yield AgentsAnswered(_answers_in(answer, call.agent))
         elif call.name == DIALOG:
             yield Chosen(_chosen_in(call.asked or {}, json_in(output)), turn_id)
         else:
@@ -187,9 +187,9 @@ def _calls_in(call: ToolCall) -> tuple[str, ...]:
     return () if unread else tuple(found)
 
 
-def _chosen_in(asked: Json, told: Json) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _chosen_in(asked: Json, answer: Json) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return the questions of a dialog with the user's choices, without secret questions."""
-    answers = object_of(told.get("answers"))
+    answers = object_of(answer.get("answers"))
     found: list[tuple[str, tuple[str, ...]]] = []
     for question in map(object_of, list_of(asked.get("questions"))):
         chosen = words_of(object_of(answers.get(text_of(question.get("id")) or "")).get("answers"))
@@ -198,10 +198,10 @@ def _chosen_in(asked: Json, told: Json) -> tuple[tuple[str, tuple[str, ...]], ..
     return tuple(found)
 
 
-def _answers_in(told: Json, agent: str | None = None) -> tuple[tuple[str, str], ...]:
+def _answers_in(answer: Json, agent: str | None = None) -> tuple[tuple[str, str], ...]:
     """Return the agents that a report names, with their answers; `agent` is the one asked."""
-    status = object_of(told.get("status"))
-    alone = agent or text_of(told.get("agent_path")) or text_of(told.get("agent_id")) or ""
+    status = object_of(answer.get("status"))
+    alone = agent or text_of(answer.get("agent_path")) or text_of(answer.get("agent_id")) or ""
     by_name = {alone: status} if "completed" in status else status
     answers = (
         (name, (text_of(object_of(found).get("completed")) or "").strip())

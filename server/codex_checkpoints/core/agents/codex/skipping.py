@@ -34,12 +34,12 @@ def passing_over(
 
     def passes_over(raw: bytes, kind: str, tag: str | None, inner: str | None) -> bool:
         if kind == "response_item":
-            told = tag in CALLS or tag == "agent_message"
-            told = told or (tag == "message" and inner != "assistant")
+            is_needed = tag in CALLS or tag == "agent_message"
+            is_needed = is_needed or (tag == "message" and inner != "assistant")
         elif kind == "event_msg":
-            told = tag in _TURNS or inner in _OF_REVIEWS
+            is_needed = tag in _TURNS or inner in _OF_REVIEWS
         else:
-            told = kind != "compacted"
-        return not told and not may_hit(raw)
+            is_needed = kind != "compacted"
+        return not is_needed and not may_hit(raw)
 
     return passes_over

@@ -21,7 +21,7 @@ _LONGEST = 40
 
 @frozen
 class Source:
-    """A word for the origin of a session; `background`: nobody types in it."""
+    """A word for the origin of a session; `background`: no person uses it."""
 
     word: str
     background: bool = False

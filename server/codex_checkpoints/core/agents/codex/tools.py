@@ -225,8 +225,8 @@ def _command_seen(
     if is_applied is None:
         # If a call does more than apply a patch, its exit code does not show whether the patch
         # applied.
-        told = None if reading.plain else outcome.printed
-        is_applied = not outcome.failed if told is None else "Success." in told
+        printed = None if reading.plain else outcome.printed
+        is_applied = not outcome.failed if printed is None else "Success." in printed
     within = inside(run.folder, reading.folder)
     patched = [
         seen
@@ -269,11 +269,11 @@ def _reads(
     if run.parsed is None:
         return reads, reading.plain
     known = [path for kind, path in run.parsed if kind == "read" and path and not _in_home(path)]
-    told = [Seen("file", path, "read", run.folder, script=script) for path in known]
+    listed = [Seen("file", path, "read", run.folder, script=script) for path in known]
     if any(kind == "unknown" for kind, _ in run.parsed):
-        return told + reads, reading.plain
+        return listed + reads, reading.plain
     changes = reading.writes or reading.patches
-    return told, len(known) == len(run.parsed) and (reading.plain or not changes)
+    return listed, len(known) == len(run.parsed) and (reading.plain or not changes)
 
 
 def _tool_seen(ran: ToolRan, digest: str | None) -> tuple[Seen, ...]:

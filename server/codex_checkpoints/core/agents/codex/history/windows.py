@@ -15,7 +15,7 @@ Wrapper = Literal["context_window", "token_budget"]
 
 @frozen
 class Chain:
-    """The place of a session among its windows; null if no record tells it.
+    """The place of a session among its windows; null if not recorded.
 
     `number` counts from 0; `previous` is null in the first window.
     """
