@@ -127,7 +127,7 @@ async function clock(page: Page): Promise<Map<string, number>> {
   return times;
 }
 
-function told(t: TestContext, what: string, times: number[]): void {
+function report(t: TestContext, what: string, times: number[]): void {
   const sorted = times.toSorted((one, other) => one - other);
   const median = sorted[Math.floor(sorted.length / 2)];
   t.diagnostic(`${what}: median ${median} ms of ${sorted.join(" ")}`);
@@ -183,9 +183,9 @@ test("a session page opens", { timeout: 600_000 }, async (t) => {
       await page.waitForTimeout(500);
     }
   }
-  told(t, "of 100 MB", waited.large);
-  told(t, "of two turns", waited.small);
-  told(t, "an empty page of another extension", waited.empty);
+  report(t, "of 100 MB", waited.large);
+  report(t, "of two turns", waited.small);
+  report(t, "an empty page of another extension", waited.empty);
 });
 
 for (const [files, bytes] of [
@@ -220,9 +220,9 @@ for (const [files, bytes] of [
       waited.whole.push(Math.round(performance.now() - start));
     }
     await workbench.screenshot(`a list of ${files}`);
-    told(t, `rows of ${files}, a click while the window still loads`, waited.early);
-    told(t, `rows of ${files}, a click once the extension has started`, waited.later);
-    told(t, `all ${files} looked at`, waited.whole);
+    report(t, `rows of ${files}, a click while the window still loads`, waited.early);
+    report(t, `rows of ${files}, a click once the extension has started`, waited.later);
+    report(t, `all ${files} looked at`, waited.whole);
   });
 }
 
@@ -257,7 +257,7 @@ test("a search of 276 shows its first hit", { timeout: 600_000 }, async (t) => {
       await workbench.command("Codex Checkpoints: Clear Search Results");
       await search.getByRole("treeitem").first().waitFor({ state: "detached" });
     }
-    told(t, `the first hit of ${about}`, first);
-    told(t, `all hits of ${about}`, whole);
+    report(t, `the first hit of ${about}`, first);
+    report(t, `all hits of ${about}`, whole);
   }
 });

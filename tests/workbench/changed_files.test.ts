@@ -55,7 +55,7 @@ test("a person sees the files that a session changed, and later changes", async 
   const shown = page.locator(".monaco-diff-editor:visible");
   await workbench.showCheckpoints();
 
-  await step(t, "a file is as the session left it, until it changes", async () => {
+  await step(t, "a file is marked when it changes after the session", async () => {
     await file("file prices.py, as the session left it").waitFor();
     await file("file old.py, as the session left it").waitFor();
     lab.write("prices.py", "price = 3\n");
@@ -64,7 +64,7 @@ test("a person sees the files that a session changed, and later changes", async 
     await file("file old.py, changed since turn 2").waitFor();
   });
 
-  await step(t, "a click shows what it was beside what it is", async () => {
+  await step(t, "a click shows the earlier text next to the current one", async () => {
     await file("file prices.py").click();
     await tab(/prices\.py: turn 2 ↔ now/);
     await shown.locator(".original").getByText("price = 2").waitFor();
@@ -73,7 +73,7 @@ test("a person sees the files that a session changed, and later changes", async 
     await workbench.closeTab();
   });
 
-  await step(t, "where the text is not known there are the patches, which say so", async () => {
+  await step(t, "without a verified text the diff shows the patches and says so", async () => {
     await file("file old.py").click();
     await tab(/old\.py \(from patches\)/);
     await shown.locator(".original").getByText("old way").waitFor();
@@ -98,7 +98,7 @@ test("a person sees the files that a session changed, and later changes", async 
     await workbench.closeTab();
   });
 
-  await step(t, "the whole session and one turn have their files in one tab", async () => {
+  await step(t, "the files of the session, or of one turn, are in one tab", async () => {
     await workbench.command("Codex Checkpoints: Show Changed Files");
     await tab(/what changed \(3 files\)/);
     await entry("price = 2").waitFor();

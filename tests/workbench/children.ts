@@ -70,7 +70,7 @@ export class Child {
   }
 
   /** Send a line to its standard input. */
-  tell(line: string): void {
+  send(line: string): void {
     this.process.stdin?.write(`${line}\n`);
   }
 

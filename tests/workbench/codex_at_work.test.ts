@@ -39,7 +39,7 @@ test("work of Codex and typing in the editor show within two seconds", async (t)
   });
 
   await step(t, "the plan appears", async () => {
-    await codex.goOn();
+    await codex.nextStep();
     await shows(row("Plan, 0 of 3 done"));
     for (const step of STEPS) {
       await shows(row(`${step}, open`));
@@ -47,7 +47,7 @@ test("work of Codex and typing in the editor show within two seconds", async (t)
   });
 
   await step(t, "the file that it reads appears", async () => {
-    await codex.goOn();
+    await codex.nextStep();
     await shows(file("calc/core.py"));
   });
 
@@ -58,7 +58,7 @@ test("work of Codex and typing in the editor show within two seconds", async (t)
   await view.getByRole("heading", { name: "Task" }).waitFor();
 
   await step(t, "the files that it changes appear, in the open document and page too", async () => {
-    await codex.goOn();
+    await codex.nextStep();
     for (const name of ["CHANGES.md", "calc/core.py"]) {
       await shows(file(name));
       await shows(view.getByText(hashOf(lab, name).slice(0, 12)));
@@ -66,9 +66,9 @@ test("work of Codex and typing in the editor show within two seconds", async (t)
     }
   });
 
-  await step(t, "the steps that are done are marked, and a look is no artifact", async () => {
-    await codex.goOn(); // a command that only reads
-    await codex.goOn();
+  await step(t, "done steps are marked, and a read-only command is not an artifact", async () => {
+    await codex.nextStep(); // a command that only reads
+    await codex.nextStep();
     await shows(row("Plan, 3 of 3 done"));
     await shows(row(`${STEPS[0]}, done`));
     assert.equal(await row(/^command /).count(), 0);
@@ -145,7 +145,7 @@ test("the page of a session shows each step of Codex as it happens, and nothing 
     }));
   await workbench.showCheckpoints();
 
-  await step(t, "it opens as Codex begins, with a double click on the session", async () => {
+  await step(t, "a double click on the running session opens it", async () => {
     await codex.begin();
     const row = workbench.sessions.getByRole("treeitem", { name: `${TASK}, running` });
     await row.getByText(/^Fix the division/).dblclick();
@@ -153,7 +153,7 @@ test("the page of a session shows each step of Codex as it happens, and nothing 
     await steps.filter({ hasText: TASK }).waitFor();
   });
 
-  await step(t, "a person reads in the middle of it", async () => {
+  await step(t, "the page is scrolled to its middle", async () => {
     await first.focus();
     await first.evaluate((each) => {
       Object.assign(each, { marked: true });
@@ -180,7 +180,7 @@ test("the page of a session shows each step of Codex as it happens, and nothing 
   ];
   for (const [says, ...what] of tells) {
     await step(t, `${says}, and nothing moves`, async () => {
-      await codex.goOn();
+      await codex.nextStep();
       await follows(...what);
       assert.deepEqual(await place(), before);
     });

@@ -34,20 +34,20 @@ export class CodexAtWork {
 
   /** Start Codex; resolves at its first request to the model. */
   async begin(): Promise<void> {
-    this.#child.tell("begin");
+    this.#child.send("begin");
     await this.#waits();
   }
 
   /** Release the next answer; resolves when Codex has handled it and makes the next request. */
-  async goOn(): Promise<void> {
+  async nextStep(): Promise<void> {
     this.#released += 1;
-    this.#child.tell("go on");
+    this.#child.send("go on");
     await this.#waits();
   }
 
   /** Release the last answer; resolves when Codex has exited. */
   async end(): Promise<void> {
-    this.#child.tell("go on");
+    this.#child.send("go on");
     await this.#child.prints(/"done"/, PATIENCE_MS);
   }
 

@@ -48,7 +48,7 @@ export class CodexToResume {
   /** Let the model answer this prompt; resolves when it is ready to. */
   async answers(prompt: string): Promise<void> {
     this.#asked += 1;
-    this.#child.tell(prompt);
+    this.#child.send(prompt);
     await this.#child.prints(new RegExp(`("answers"[^]*){${this.#asked}}`), PATIENCE_MS);
   }
 

@@ -83,7 +83,7 @@ test("a session is compacted after a look at Codex's next request", async (t) =>
     assert.deepEqual(rollouts(lab), before);
   });
 
-  await step(t, "the slider says and marks what comes and what goes, by keys alone", async () => {
+  await step(t, "the slider marks added and removed lines, by keyboard alone", async () => {
     assert.equal(await front.locator(".comes, .goes").count(), 0);
     await slider.focus();
     await page.keyboard.press("ArrowRight");
@@ -105,11 +105,11 @@ test("a session is compacted after a look at Codex's next request", async (t) =>
     await front.locator("#digest").getByText("of at most 300 tokens").waitFor();
   });
 
-  await step(t, "everybody can read it, in every kind of theme", () =>
+  await step(t, "it is accessible in every kind of theme", () =>
     isForEverybody(workbench, "compaction preview"),
   );
 
-  await step(t, "each stop of the Tab key is named and seen", async () => {
+  await step(t, "each stop of the Tab key has a name and a visible ring", async () => {
     await slider.focus();
     const stops = await tabThrough(page, 7);
     assert.deepEqual(
@@ -151,7 +151,7 @@ test("a session is compacted after a look at Codex's next request", async (t) =>
     await workbench.command("View: Close Editor");
   });
 
-  await step(t, "one click copies what Codex would be sent", async () => {
+  await step(t, "one click copies the replacement", async () => {
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await button("Copy").click();
     await shows(workbench.part("statusbar").getByText("The replacement is copied"));
@@ -160,7 +160,7 @@ test("a session is compacted after a look at Codex's next request", async (t) =>
     assert.match(text, /\[SESSION_DIGEST v1\]/);
   });
 
-  await step(t, "both histories stand side by side one click away", async () => {
+  await step(t, "one click compares both histories", async () => {
     await button("Show as Diff").click();
     const diff = page.locator(".monaco-diff-editor");
     const then = workbench.editor("codex-checkpoints://then");
@@ -173,7 +173,7 @@ test("a session is compacted after a look at Codex's next request", async (t) =>
     assert.deepEqual(rollouts(lab), before);
   });
 
-  await step(t, "the budget and what was folded are there again behind another tab", async () => {
+  await step(t, "the budget and the folding survive another tab in front", async () => {
     await tab.click();
     await front.locator("#digest").getByText("of at most 300 tokens").waitFor();
     await front.locator("#state").getByText("[SESSION_CHECKPOINT v1]").waitFor();
@@ -186,7 +186,7 @@ test("a session is compacted after a look at Codex's next request", async (t) =>
 
   await step(
     t,
-    "what Codex would do is off where it is not, and Enter compacts nothing",
+    "a summary by Codex is disabled without Codex, and Enter compacts nothing",
     async () => {
       await picker.getByText("It needs the Codex CLI, which is not on the PATH").waitFor();
       await workbench.screenshot("where to continue");
@@ -198,7 +198,7 @@ test("a session is compacted after a look at Codex's next request", async (t) =>
     },
   );
 
-  await step(t, "it goes on in a new session, and the old one stays as it is", async () => {
+  await step(t, "the work continues in a new session, and the old one is unchanged", async () => {
     await row("Make the shop faster").dblclick();
     await page.getByRole("tab", { name: "Make the shop faster", exact: true }).waitFor();
     await tab.click();
@@ -219,7 +219,7 @@ test("a session is compacted after a look at Codex's next request", async (t) =>
     await shows(workbench.checkpoint.getByRole("treeitem", { name: "Plan, 0 of 2 done" }));
   });
 
-  await step(t, "its row is selected, and its page stands where the old one stood", async () => {
+  await step(t, "its row is selected, and its page replaces the old one", async () => {
     await row(/^Compacted: /)
       .and(page.locator('[aria-selected="true"]'))
       .waitFor();
@@ -231,22 +231,18 @@ test("a session is compacted after a look at Codex's next request", async (t) =>
     await workbench.screenshot("compacted into a new session");
   });
 
-  await step(
-    t,
-    "the report tells what was kept and what was left out, and Undo stays",
-    async () => {
-      await notice.getByRole("button", { name: "Open Report" }).click();
-      await front.getByRole("heading", { name: "Compaction Report" }).waitFor();
-      await front.getByRole("heading", { name: "What the model still has" }).waitFor();
-      await isForEverybody(workbench, "compaction report");
-      await notice.getByRole("button", { name: "Undo" }).waitFor();
-      assert.equal(await notice.getByRole("button", { name: "Open Report" }).count(), 0);
-    },
-  );
+  await step(t, "the report lists kept and omitted parts, and Undo stays", async () => {
+    await notice.getByRole("button", { name: "Open Report" }).click();
+    await front.getByRole("heading", { name: "Compaction Report" }).waitFor();
+    await front.getByRole("heading", { name: "What the model still has" }).waitFor();
+    await isForEverybody(workbench, "compaction report");
+    await notice.getByRole("button", { name: "Undo" }).waitFor();
+    assert.equal(await notice.getByRole("button", { name: "Open Report" }).count(), 0);
+  });
 
   await step(
     t,
-    "the page has the new level beside the old one, and leads to the source",
+    "the page shows the new context next to the old one, and links to the source",
     async () => {
       await row(/^Compacted: Make the shop faster/)
         .getByText("Compacted: Make")
@@ -267,7 +263,7 @@ test("a session is compacted after a look at Codex's next request", async (t) =>
     },
   );
 
-  await step(t, "the windows of the new session stand below it", async () => {
+  await step(t, "the windows of the new session are listed below it", async () => {
     const made = row(/^Compacted: Make the shop faster/);
     if ((await made.getAttribute("aria-expanded")) !== "true") {
       await made.locator(".monaco-tl-twistie").click();
@@ -276,7 +272,7 @@ test("a session is compacted after a look at Codex's next request", async (t) =>
     await workbench.screenshot("windows of a session");
   });
 
-  await step(t, "a window tells what its compaction lost", async () => {
+  await step(t, "a window shows the losses of its compaction", async () => {
     await workbench.button(row(/, Window 1$/), "Lost in Compaction");
     await front.getByRole("heading", { name: "Lost in Compaction" }).waitFor();
     await front.getByText(/^0 of \d+ lost\.$/).waitFor();

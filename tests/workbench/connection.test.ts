@@ -44,7 +44,7 @@ test("codex is connected after a look at every line, and disconnected without a 
     assert.equal(readFileSync(config, "utf8"), CONFIG);
   });
 
-  await step(t, "what would be written is shown first, and declining writes nothing", async () => {
+  await step(t, "the changes are previewed, and declining writes nothing", async () => {
     await workbench.button(row(/^Hooks/), "Connect Codex…");
     await shown.getByText("Connect Codex?").waitFor();
     await shown.getByText("mcp_servers").first().waitFor();
@@ -54,7 +54,7 @@ test("codex is connected after a look at every line, and disconnected without a 
     assert.equal(readFileSync(config, "utf8"), CONFIG);
   });
 
-  await step(t, "agreeing writes it, and Codex says that it waits for trust", async () => {
+  await step(t, "agreeing writes them, and Codex reports that it waits for trust", async () => {
     await workbench.command("Codex Checkpoints: Connect Codex…");
     await button("Connect").click();
     await shows(row(/^Hooks, waiting for you to trust it/), CODEX_MS);
@@ -70,7 +70,7 @@ test("codex is connected after a look at every line, and disconnected without a 
     await workbench.screenshot("connection");
   });
 
-  await step(t, "trust that is given elsewhere is noticed, though nobody comes back", async () => {
+  await step(t, "trust granted elsewhere is noticed without a refresh", async () => {
     const untrusted = readFileSync(config, "utf8");
     await trust(lab);
     await shows(row(/^SessionStart, trusted/), CODEX_MS);
@@ -80,7 +80,7 @@ test("codex is connected after a look at every line, and disconnected without a 
     await shows(row(/^Hooks, waiting for you to trust it/), CODEX_MS);
   });
 
-  await step(t, "disconnecting gives the file back as it was", async () => {
+  await step(t, "disconnecting restores the original file", async () => {
     await page.keyboard.press("Escape");
     await workbench.command("Codex Checkpoints: Disconnect Codex…");
     await button("Disconnect").click();
@@ -88,7 +88,7 @@ test("codex is connected after a look at every line, and disconnected without a 
     assert.equal(readFileSync(config, "utf8"), CONFIG);
   });
 
-  await step(t, "the walkthrough leads to all of it", async () => {
+  await step(t, "the walkthrough links to all of it", async () => {
     await workbench.command("Welcome: Open Walkthrough...");
     const picker = page.locator(".quick-input-widget:visible");
     await picker.locator("input").first().fill("Codex Checkpoints");
@@ -102,7 +102,7 @@ test("codex is connected after a look at every line, and disconnected without a 
     await workbench.screenshot("walkthrough");
   });
 
-  await step(t, "a connection that an update has cut is told without being asked for", async () => {
+  await step(t, "a connection broken by an update is reported without a request", async () => {
     const gone = join(lab.root, "gone", "bundled", "launch.py");
     const args = JSON.stringify(["-I", "-S", gone, "mcp"]);
     const cut = `[mcp_servers.codex-checkpoints]\ncommand = "/usr/bin/python3"\nargs = ${args}\n`;
@@ -113,7 +113,7 @@ test("codex is connected after a look at every line, and disconnected without a 
     assert.equal(readFileSync(config, "utf8"), cut);
   });
 
-  await step(t, "connecting again puts it right", async () => {
+  await step(t, "connecting again repairs it", async () => {
     await notice.getByRole("button", { name: "Connect Again…" }).click();
     await button("Connect").click();
     await page.locator("iframe.webview.ready:visible").waitFor({ state: "detached" });
@@ -129,13 +129,13 @@ async function trust(lab: Lab): Promise<void> {
     env: { ...lab.environment(), PATH: process.env.PATH },
   });
   const ask = async (id: number, method: string, params: object) => {
-    codex.tell(JSON.stringify({ id, method, params }));
+    codex.send(JSON.stringify({ id, method, params }));
     const [answer] = await codex.prints(new RegExp(`^\\{"id":${id},.*$`, "m"), CODEX_MS);
     return JSON.parse(answer).result;
   };
   const clientInfo = { name: "test", title: null, version: "1" };
   await ask(1, "initialize", { clientInfo, capabilities: null });
-  codex.tell(JSON.stringify({ method: "initialized" }));
+  codex.send(JSON.stringify({ method: "initialized" }));
   const { data } = await ask(2, "hooks/list", { cwds: [lab.project] });
   const hooks: { key: string; currentHash: string }[] = data[0].hooks;
   const value = Object.fromEntries(hooks.map((h) => [h.key, { trusted_hash: h.currentHash }]));

@@ -128,7 +128,7 @@ test("messages are rendered, and nothing in them has an effect", async (t) => {
     assert.deepEqual(alive, []);
   });
 
-  await step(t, "a link leads to files of the session and of the window alone", async () => {
+  await step(t, "a link opens only files of the session and of the window", async () => {
     const notice = page.locator(".notification-toast");
     for (const [link, sentence] of [
       ["secrets", "outside the folders"],
@@ -151,7 +151,7 @@ test("messages are rendered, and nothing in them has an effect", async (t) => {
     assert.equal(await turn(12).getByRole("button", { name: "Show more" }).count(), 0);
   });
 
-  await step(t, "what takes long to read does not stop the page", async () => {
+  await step(t, "slow parsing does not block the page", async () => {
     const longest = front.locator("body").evaluate(async (body) => {
       let [last, most] = [performance.now(), 0];
       while (body.querySelector("article h3")?.textContent?.startsWith("Turn 1 ") !== true) {
@@ -197,7 +197,7 @@ test("messages are rendered, and nothing in them has an effect", async (t) => {
     await page.setViewportSize(WIDE);
   });
 
-  await step(t, "a web address is asked about by the editor, by the keyboard too", async () => {
+  await step(t, "the editor asks before it opens a web address, also by keyboard", async () => {
     await turn(1).getByRole("link", { name: "the manual" }).focus();
     await page.keyboard.press("Enter");
     const dialog = page.getByRole("dialog").filter({ hasText: "docs.example.com/caching" });

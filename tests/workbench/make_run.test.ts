@@ -27,7 +27,7 @@ test("the session named in the environment is open when the window opens", async
   await shows(workbench.sessions.getByRole("treeitem", { name, selected: true }));
   await inEachTheme(workbench, (colours) => workbench.screenshot(`the demo in ${colours}`));
 
-  await step(t, "a page that was open is filled as soon as the extension starts", async () => {
+  await step(t, "a restored page is filled as soon as the extension starts", async () => {
     await workbench.reload("Let the reader take");
     await workbench.status.waitFor();
     await shows(heading);

@@ -64,7 +64,7 @@ test("the first of 5,000 sessions show sooner on a warm index than the workbench
 
   await step(
     t,
-    "without an index the newest show before all are read, and nothing false before that",
+    "without an index the newest appear before all are read, and nothing wrong before that",
     async () => {
       await page.addInitScript(tellOfTexts);
       const texts = new Set<string>();
@@ -103,7 +103,7 @@ test("the first of 5,000 sessions show sooner on a warm index than the workbench
     await row(/^Errand 200\., /).waitFor();
   });
 
-  await step(t, "a row that is read whole stays selected and in its place", async () => {
+  await step(t, "a row that is read completely stays selected and in place", async () => {
     const old = row(/^Errand 196\., /);
     const turns = (): number | null => lab.run("sessions", "--search", ids[195] ?? "")[0].turns;
     assert.equal(turns(), null);

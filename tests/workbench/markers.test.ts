@@ -48,10 +48,10 @@ test("turns are marked, reverted turns shown and branches opened, all from the l
     plan: ["Measure it"],
     answer: "Measured.",
   });
-  const told = { age: 40, cwd: lab.project, plan: ["Measure it", "Cache it"], answer: "Done." };
-  writeSession(lab.codexHome, { task: "Try a cache", branchOf: source, ...told });
+  const spec = { age: 40, cwd: lab.project, plan: ["Measure it", "Cache it"], answer: "Done." };
+  writeSession(lab.codexHome, { task: "Try a cache", branchOf: source, ...spec });
   const gone = "01a1f866-1577-75b3-94b5-d7c15f455a1c";
-  writeSession(lab.codexHome, { task: "An orphan", branchOf: gone, ...told, age: 90 });
+  writeSession(lab.codexHome, { task: "An orphan", branchOf: gone, ...spec, age: 90 });
   const workbench = await Workbench.open(t, lab, { size: { width: 1500, height: 900 } });
   const { page } = workbench;
   const picker = page.locator(".quick-input-widget:visible");
@@ -80,7 +80,7 @@ test("turns are marked, reverted turns shown and branches opened, all from the l
     await last.click();
   });
 
-  await step(t, "its label is asked for, and a marker stands below the session", async () => {
+  await step(t, "the label is asked for, and the marker is listed below the session", async () => {
     await answer("The name of the marker", "  ");
     await picker.getByText("Enter a text.").waitFor();
     await picker.locator("input[type=text]").first().fill("cached prices");
@@ -97,24 +97,20 @@ test("turns are marked, reverted turns shown and branches opened, all from the l
     await shows(row("marker before testing, turn 2, now"));
   });
 
-  await step(
-    t,
-    "what is renamed while its session is folded is there when it unfolds",
-    async () => {
-      const asked = () => workbench.log.split("sessions here: ").length;
-      const [marker] = lab.run("marks", made);
-      await twist(session);
-      await row("marker before testing").waitFor({ state: "hidden" });
-      const before = asked();
-      lab.run("relabel", made, marker.checkpointId, "before the tests");
-      await becomes(() => asked() > before, true);
-      await twist(session);
-      await shows(row("marker before the tests, turn 2, now"));
-      await workbench.menu(row("marker before the tests"), "Rename Marker…", naming);
-      await answer("The name of the marker", "before testing");
-      await shows(row("marker before testing, turn 2, now"));
-    },
-  );
+  await step(t, "a marker renamed in a folded session has its new name when unfolded", async () => {
+    const asked = () => workbench.log.split("sessions here: ").length;
+    const [marker] = lab.run("marks", made);
+    await twist(session);
+    await row("marker before testing").waitFor({ state: "hidden" });
+    const before = asked();
+    lab.run("relabel", made, marker.checkpointId, "before the tests");
+    await becomes(() => asked() > before, true);
+    await twist(session);
+    await shows(row("marker before the tests, turn 2, now"));
+    await workbench.menu(row("marker before the tests"), "Rename Marker…", naming);
+    await answer("The name of the marker", "before testing");
+    await shows(row("marker before testing, turn 2, now"));
+  });
 
   await step(t, "a turn from the list is compared with the marker", async () => {
     await workbench.command("Codex Checkpoints: Show Turns…");
@@ -128,7 +124,7 @@ test("turns are marked, reverted turns shown and branches opened, all from the l
     await workbench.screenshot("markers");
   });
 
-  await step(t, "a state of the past opens as a view and as a checkpoint", async () => {
+  await step(t, "an earlier state opens as a view and as a checkpoint", async () => {
     await workbench.command("Codex Checkpoints: Show Turns…");
     await choice("Make the shop faster").click();
     await choice("Show Checkpoint as JSON").click();
@@ -136,7 +132,7 @@ test("turns are marked, reverted turns shown and branches opened, all from the l
     await state.getByText("Make the shop faster").first().waitFor();
   });
 
-  await step(t, "a file is pinned from its row, and the pin is taken away", async () => {
+  await step(t, "a file is pinned from its row, and unpinned", async () => {
     const file = (name: string) => workbench.checkpoint.getByRole("treeitem", { name });
     await workbench.menu(file("file shop.py"), "Pin File to Session");
     await shows(file("pinned file shop.py"));
@@ -146,7 +142,7 @@ test("turns are marked, reverted turns shown and branches opened, all from the l
     await file("pinned file shop.py").waitFor({ state: "detached" });
   });
 
-  await step(t, "it is removed at once, and comes back by Undo", async () => {
+  await step(t, "it is removed at once, and restored by Undo", async () => {
     await workbench.menu(row("marker before testing"), "Remove Marker…");
     await row("marker before testing").waitFor({ state: "detached" });
     await session.and(page.locator(":not([aria-expanded])")).waitFor();
@@ -155,7 +151,7 @@ test("turns are marked, reverted turns shown and branches opened, all from the l
     await shows(session.and(page.locator("[aria-expanded]")));
   });
 
-  await step(t, "a branch stands below its source, and leads to its own row", async () => {
+  await step(t, "a branch is listed below its source, and links to its own row", async () => {
     await twist(row(/^Make the build shorter/));
     await row("Branch: Try a cache").click();
     await shows(row(/^Try a cache, /).and(selected));
@@ -164,19 +160,19 @@ test("turns are marked, reverted turns shown and branches opened, all from the l
     await workbench.screenshot("branches");
   });
 
-  await step(t, "the way back leads to the source", async () => {
+  await step(t, "a command leads back to the source", async () => {
     await workbench.menu(row(/^Try a cache, /), "Go to Source");
     await shows(row(/^Make the build shorter/).and(selected));
     await shows(workbench.checkpoint.getByRole("treeitem", { name: "Plan, 0 of 1 done" }));
   });
 
-  await step(t, "a source that is gone is said to be", async () => {
+  await step(t, "a missing source is reported", async () => {
     await workbench.menu(row(/^An orphan, /), "Go to Source");
     await notice("This session is no longer there.").waitFor();
     await workbench.command("Notifications: Clear All Notifications");
   });
 
-  await step(t, "a branch is deleted once the person is sure", async () => {
+  await step(t, "a branch is deleted after confirmation", async () => {
     await workbench.menu(row(/^Try a cache, /), "Delete Session Branch…");
     const sure = page.getByRole("button", { name: "Delete", exact: true });
     await sure.waitFor();
@@ -190,7 +186,7 @@ test("turns are marked, reverted turns shown and branches opened, all from the l
     await row("Branch: Try a cache").waitFor({ state: "detached" });
   });
 
-  await step(t, "its row says so, and the other one stays on its turn", async () => {
+  await step(t, "its row shows the rollback, and the other marker stays on its turn", async () => {
     await row(/^Sort the prices, /).click();
     await twist(row(/^Sort the prices, /));
     await workbench.button(row("marker sorted prices, turn 2"), "Restore from Marker…");
@@ -203,7 +199,7 @@ test("turns are marked, reverted turns shown and branches opened, all from the l
 
   await step(
     t,
-    "an open preview of it says so too; its turn can still be gone on from",
+    "its open preview shows the rollback too; the turn can still be restored",
     async () => {
       await front.getByText("The marker's turn has been rolled back since").waitFor();
       await front.getByText("Sort the prices · marked").waitFor();

@@ -24,14 +24,14 @@ test("a view without a folder, sessions or a server says so, with a next step", 
     await workbench.screenshot("no folder");
   });
 
-  await step(t, "there is one; without a session here the other folders are open", async () => {
+  await step(t, "with one but no session here, the other folders are unfolded", async () => {
     writeSession(codexHome, { task: "Somewhere else.", cwd: "/elsewhere" });
     await shows(sessions.getByText("No session in this folder yet"));
     await shows(sessions.getByRole("treeitem", { name: "Somewhere else." }));
     await workbench.screenshot("none here");
   });
 
-  await step(t, "the last session is archived: the view says so and shows it", async () => {
+  await step(t, "the last session is archived: the view says so and links to it", async () => {
     const away = sessions.getByRole("treeitem", { name: "Somewhere else." });
     await workbench.menu(away, "Archive Session");
     await shows(sessions.getByText("All your Codex sessions are archived."));
@@ -47,7 +47,7 @@ test("a view without a folder, sessions or a server says so, with a next step", 
     await shows(checkpoint.getByRole("treeitem", { name: "Task, Right here." }));
   });
 
-  await step(t, "a server that ends by itself is started again", async () => {
+  await step(t, "a server that exits by itself is restarted", async () => {
     const before = await lab.server();
     process.kill(before, "SIGKILL");
     await becomes(() => lab.servers().some((each) => each !== before), true);
@@ -59,7 +59,7 @@ test("a view without a folder, sessions or a server says so, with a next step", 
 
   await step(
     t,
-    "one that keeps ending shows in the status bar, and one click starts it",
+    "repeated exits are shown in the status bar, and one click restarts it",
     async () => {
       await workbench.killServers();
       const stopped = status.and(page.getByLabel("The server has stopped"));

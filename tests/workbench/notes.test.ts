@@ -71,14 +71,14 @@ test("notes are added, become suspect with their files, are verified again and r
     await shows(row("Facts, 1 valid, 0 suspect"));
   });
 
-  await step(t, "what a policy would be is refused, with a hint", async () => {
+  await step(t, "a standing policy is refused, with a hint", async () => {
     await state("Fact", "Always run the tests first");
     await takes("Set the time to live");
     await page.getByRole("dialog").getByText("This reads like an instruction").first().waitFor();
     await workbench.command("Notifications: Clear All Notifications");
   });
 
-  await step(t, "decisions are added, and the one that is replaced is folded", async () => {
+  await step(t, "decisions are added, and the replaced one is folded", async () => {
     await state("Decision", "Keep the value in conf.py because it is one place");
     await takes("conf.py");
     await shows(row("Keep the value in conf.py, it is one place"));
@@ -98,7 +98,7 @@ test("notes are added, become suspect with their files, are verified again and r
     await shows(row("Facts, 0 valid, 1 suspect"));
   });
 
-  await step(t, "what changed is shown beside what git knows", async () => {
+  await step(t, "the change is shown next to the text in Git", async () => {
     await row("suspect, auth.ttl").locator(".monaco-tl-twistie").click();
     await row("conf.py, changed since the note").click();
     const diff = page.locator(".monaco-diff-editor");
@@ -107,7 +107,7 @@ test("notes are added, become suspect with their files, are verified again and r
     await inEachTheme(workbench, (colours) => workbench.screenshot(`notes in ${colours}`));
   });
 
-  await step(t, "evidence opens as the record it is", async () => {
+  await step(t, "evidence opens its record", async () => {
     await row("Read it from the environment").locator(".monaco-tl-twistie").click();
     await row("from your message").click();
     await inFront(page)
@@ -123,7 +123,7 @@ test("notes are added, become suspect with their files, are verified again and r
     await shows(row("valid, auth.ttl = 600 seconds"));
   });
 
-  await step(t, "a note is taken back once the person is sure", async () => {
+  await step(t, "a note is revoked after confirmation", async () => {
     const revoke = page.getByRole("button", { name: "Revoke", exact: true });
     await workbench.menu(row("valid, auth.ttl"), "Revoke…", revoke);
     await revoke.click();

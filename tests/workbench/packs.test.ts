@@ -28,7 +28,7 @@ test("a session is exported, and imported after a look at the text for a model",
   await workbench.showCheckpoints();
   const rows = workbench.sessions.getByRole("treeitem", { name: /Make the shop faster/ });
 
-  await step(t, "it is exported without a word of the conversation", async () => {
+  await step(t, "the export has no text of the conversation", async () => {
     await workbench.menu(rows.first(), "Export Session…");
     await workbench.file(pack);
     await shows(page.getByText("It holds nothing of the conversation."));
@@ -37,7 +37,7 @@ test("a session is exported, and imported after a look at the text for a model",
     assert.doesNotMatch(text, /carry this away|answer stays here/);
   });
 
-  await step(t, "what a model will be told is read first", async () => {
+  await step(t, "the text for the model is previewed", async () => {
     await workbench.command("Codex Checkpoints: Import Session…");
     await workbench.file(pack);
     await front.getByText("Import this pack as a new session").waitFor();
@@ -47,36 +47,32 @@ test("a session is exported, and imported after a look at the text for a model",
     assert.equal(await rows.count(), 1);
   });
 
-  await step(t, "then it is a session of its own", async () => {
+  await step(t, "then it is a new session", async () => {
     await agree.click();
     await shows(page.getByText("Imported: "));
     await shows(rows.nth(1));
     await workbench.screenshot("imported");
   });
 
-  await step(
-    t,
-    "an import that takes long tells how far it is, and can be called off",
-    async () => {
-      const large = writeLarge(pack, lab.project);
-      await workbench.command("Codex Checkpoints: Import Session…");
-      await workbench.file(large);
-      const toast = page.locator(".notification-toast").filter({ hasText: "Reading the pack" });
-      await toast.waitFor();
-      await workbench.screenshot("import takes long");
-      await toast.hover();
-      await toast.getByRole("button", { name: "Cancel" }).click();
-      await toast.waitFor({ state: "detached" });
-      await page.getByRole("tab", { name: "Import" }).waitFor({ state: "detached" });
-      assert.equal(await rows.count(), 2);
-    },
-  );
+  await step(t, "a long import shows its progress, and can be cancelled", async () => {
+    const large = writeLarge(pack, lab.project);
+    await workbench.command("Codex Checkpoints: Import Session…");
+    await workbench.file(large);
+    const toast = page.locator(".notification-toast").filter({ hasText: "Reading the pack" });
+    await toast.waitFor();
+    await workbench.screenshot("import takes long");
+    await toast.hover();
+    await toast.getByRole("button", { name: "Cancel" }).click();
+    await toast.waitFor({ state: "detached" });
+    await page.getByRole("tab", { name: "Import" }).waitFor({ state: "detached" });
+    assert.equal(await rows.count(), 2);
+  });
 });
 
 /** Write a copy of a pack that names many large files, and create those; return its path. */
 function writeLarge(pack: string, folder: string): string {
-  const told = JSON.parse(readFileSync(pack, "utf8"));
-  const { artifacts } = told.checkpoint;
+  const content = JSON.parse(readFileSync(pack, "utf8"));
+  const { artifacts } = content.checkpoint;
   for (let number = 0; number < 100; number += 1) {
     const uri = `large${number}.bin`;
     artifacts[uri] = { uri, kind: "file", lastObservedSeq: 1 };
@@ -84,6 +80,6 @@ function writeLarge(pack: string, folder: string): string {
     truncateSync(join(folder, uri), 60 << 20);
   }
   const path = join(folder, "large.pack.json");
-  writeFileSync(path, JSON.stringify(told));
+  writeFileSync(path, JSON.stringify(content));
   return path;
 }

@@ -76,7 +76,7 @@ test("each page of the server is read, worked and copied by everybody", async (t
       return { title, texts: texts.filter((text) => text !== "" && text !== "Context") };
     });
 
-  await step(t, "losses: how much, and of what", async () => {
+  await step(t, "losses: how many, and of which kind", async () => {
     await workbench.menu(row, "Lost in Compaction");
     await opened("Lost in Compaction");
     await front.getByText(/^\d of \d lost\.$/).waitFor();
@@ -85,7 +85,7 @@ test("each page of the server is read, worked and copied by everybody", async (t
     await isForEverybody(workbench, "page losses");
   });
 
-  await step(t, "a link of it opens the record, whose text is as it was written", async () => {
+  await step(t, "its link opens the record with the original text", async () => {
     await front
       .getByRole("button", { name: /^#\d+$/ })
       .first()
@@ -104,7 +104,7 @@ test("each page of the server is read, worked and copied by everybody", async (t
     await isForEverybody(workbench, "page doctor");
   });
 
-  await step(t, "the checkpoint, as a model reads it", async () => {
+  await step(t, "the checkpoint, as the model reads it", async () => {
     await workbench.menu(row, "Show Checkpoint as Text");
     await opened("Checkpoint");
     await front.getByRole("heading", { name: "Plan" }).waitFor();
@@ -130,7 +130,7 @@ test("each page of the server is read, worked and copied by everybody", async (t
     await front.getByRole("heading", { name: "Digest", level: 1 }).waitFor();
   });
 
-  await step(t, "a restore, with its lineage and what it carried over", async () => {
+  await step(t, "a restore, with its lineage and the copied content", async () => {
     await workbench.command("Codex Checkpoints: Show Restores…");
     await page.locator(".quick-input-widget:visible .monaco-list-row").first().click();
     await opened("Restored “before the cache”");
@@ -138,7 +138,7 @@ test("each page of the server is read, worked and copied by everybody", async (t
     await isForEverybody(workbench, "page restore");
   });
 
-  await step(t, "all of it is reached by keyboard, and seen", async () => {
+  await step(t, "all controls are reached by keyboard, with a visible ring", async () => {
     await front.getByRole("button", { name: "Resume in Terminal" }).focus();
     const stopped = await tabThrough(page, 5);
     assert.deepEqual(
@@ -151,7 +151,7 @@ test("each page of the server is read, worked and copied by everybody", async (t
     );
   });
 
-  await step(t, "in a window of 1024 pixels no word of a table is broken", async () => {
+  await step(t, "in a window of 1024 pixels no word in a table is broken", async () => {
     await page.setViewportSize(NARROW);
     await workbench.command("Codex Checkpoints: Open Digest");
     await opened("Digest");

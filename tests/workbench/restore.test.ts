@@ -42,7 +42,7 @@ test("a marker is restored in both modes, inspected, and continued in a terminal
   await workbench.showCheckpoints();
   let pack = "";
 
-  await step(t, "the preview says what either way brings, and nothing is written", async () => {
+  await step(t, "the preview explains both modes, and nothing is written", async () => {
     await workbench.command("Codex Checkpoints: Restore from Marker");
     await picker.getByText(LABEL).click();
     await heading(`Restore “${LABEL}”`).waitFor();
@@ -55,7 +55,7 @@ test("a marker is restored in both modes, inspected, and continued in a terminal
     assert.equal(rollout(lab, session).digest, before.digest);
   });
 
-  await step(t, "a budget says what is in and what comes next", async () => {
+  await step(t, "a budget shows the included lines and the next one", async () => {
     const slider = front.getByRole("slider", { name: "Size limit of the pack" });
     const outcome = front.locator("#outcome");
     await heading("Left out to stay within the size limit").waitFor({ state: "hidden" });
@@ -84,7 +84,7 @@ test("a marker is restored in both modes, inspected, and continued in a terminal
     pack = lines.map((line) => `${line}\n`).join("");
   });
 
-  await step(t, "what was chosen is there again after another tab was in front", async () => {
+  await step(t, "the choices survive another tab in front", async () => {
     await workbench.command("Codex Checkpoints: Show Checkpoint as Text");
     await heading("Checkpoint").waitFor();
     await page.getByRole("tab", { name: `Restore “${LABEL}”` }).click();
@@ -92,7 +92,7 @@ test("a marker is restored in both modes, inspected, and continued in a terminal
     assert.equal(await front.getByLabel("Reason").inputValue(), "the context is full");
   });
 
-  await step(t, "one button opens the branch; one quiet notice says so", async () => {
+  await step(t, "one button opens the branch; one notification confirms it", async () => {
     await button("Restore").click();
     await notice.getByText("new branch created. Context reset. Carried over:").waitFor();
     assert.equal(await page.locator(".monaco-dialog-box").count(), 0);
@@ -101,7 +101,7 @@ test("a marker is restored in both modes, inspected, and continued in a terminal
   });
   const [hard] = lab.run("restores");
 
-  await step(t, "the details tell everything about it", async () => {
+  await step(t, "the details show all facts about it", async () => {
     await notice.getByRole("button", { name: "Details" }).click();
     await heading(`Restored “${LABEL}”`).waitFor();
     for (const name of ["Where it came from", /^Lineage/, "Carried over", /^State pack/]) {
@@ -119,7 +119,7 @@ test("a marker is restored in both modes, inspected, and continued in a terminal
     await workbench.screenshot("restore details, further down");
   });
 
-  await step(t, "its links lead to the branch and to the source", async () => {
+  await step(t, "its links open the branch and the source", async () => {
     const task = (text: string) =>
       workbench.checkpoint.getByRole("treeitem", { name: `Task, ${text}` });
     await front
@@ -133,7 +133,7 @@ test("a marker is restored in both modes, inspected, and continued in a terminal
 
   await step(
     t,
-    "what was opened stays so behind another tab; a reload keeps the page",
+    "unfolded parts survive another tab in front; a reload keeps the page",
     async () => {
       await workbench.command("Codex Checkpoints: Show Checkpoint as Text");
       await heading("Checkpoint").waitFor();
@@ -151,7 +151,7 @@ test("a marker is restored in both modes, inspected, and continued in a terminal
     async () => {
       await codex.answers(PROMPT);
       await button("Resume in Terminal").click();
-      await goOn(workbench, PROMPT);
+      await typePrompt(workbench, PROMPT);
       const { calls, texts } = await codex.asked();
       assert.equal(calls, 1);
       assert(texts.includes(pack), "the pack is in it, byte for byte");
@@ -165,7 +165,7 @@ test("a marker is restored in both modes, inspected, and continued in a terminal
     },
   );
 
-  await step(t, "a soft restore leads to the other way, on the same marker", async () => {
+  await step(t, "a soft restore offers the other mode for the same marker", async () => {
     await workbench.command("Terminal: Kill All Terminals");
     await workbench.command("View: Close All Editors");
     const restores = lab.run("restores");
@@ -187,7 +187,7 @@ test("a marker is restored in both modes, inspected, and continued in a terminal
     await codex.answers(PROMPT);
     await front.getByText("Context not reset").waitFor();
     await button("Resume in Terminal").click();
-    await goOn(workbench, PROMPT);
+    await typePrompt(workbench, PROMPT);
     const { texts } = await codex.asked();
     assert(
       texts.some((text) => text.includes(SAID)),
@@ -200,7 +200,7 @@ test("a marker is restored in both modes, inspected, and continued in a terminal
     assert.notEqual(made.sessionId, hard.sessionId);
   });
 
-  await step(t, "a source that is gone is shown as such, and no error", async () => {
+  await step(t, "a missing source is shown as missing, not as an error", async () => {
     await workbench.command("Terminal: Kill All Terminals");
     renameSync(before.path, join(lab.root, "gone.jsonl"));
     await front.getByText("no longer here").first().waitFor();
@@ -209,7 +209,7 @@ test("a marker is restored in both modes, inspected, and continued in a terminal
 });
 
 /** Type a prompt into Codex's terminal once it accepts input. */
-async function goOn(workbench: Workbench, prompt: string): Promise<void> {
+async function typePrompt(workbench: Workbench, prompt: string): Promise<void> {
   const { page } = workbench;
   const screen = page.locator(".terminal.xterm .xterm-rows");
   const reads = (text: string) =>

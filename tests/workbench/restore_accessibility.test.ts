@@ -43,7 +43,7 @@ test("the pages of a restore are accessible to everybody", async (t) => {
   await page.locator(".quick-input-widget:visible .monaco-list-row").first().click();
   await front.getByText("What the new session keeps").waitFor();
 
-  await step(t, "what would keep somebody out is found", async () => {
+  await step(t, "the check finds a planted barrier", async () => {
     const quiet = front.locator(".quiet:visible").first();
     await quiet.evaluate((place) => {
       place.style.color = "#999";
@@ -56,7 +56,7 @@ test("the pages of a restore are accessible to everybody", async (t) => {
     isForEverybody(workbench, "restore preview soft"),
   );
 
-  await step(t, "the preview of a hard one, with items that are left out", async () => {
+  await step(t, "the preview of a hard restore, with omitted items", async () => {
     await front.getByRole("radio", { name: HARD }).check();
     await slider.focus();
     await page.keyboard.press("End");
@@ -69,28 +69,32 @@ test("the pages of a restore are accessible to everybody", async (t) => {
     await isForEverybody(workbench, "restore preview hard");
   });
 
-  await step(t, "Tab leads through it from the top to the buttons, and is seen", async () => {
-    await inEachTheme(workbench, async (colours) => {
-      await front.getByRole("radio", { name: HARD }).focus();
-      const stopped = await tabThrough(page, 8);
-      assert.deepEqual(
-        stopped.map(({ name }) => name),
-        [
-          HARD,
-          "Size limit of the pack",
-          "Budget in tokens",
-          "Your last messages",
-          "Digest, in tokens",
-          "Reason",
-          "Restore",
-          "Cancel",
-        ],
-      );
-      allSeen(stopped, colours);
-    });
-  });
+  await step(
+    t,
+    "Tab moves through it from the top to the buttons, with a visible ring",
+    async () => {
+      await inEachTheme(workbench, async (colours) => {
+        await front.getByRole("radio", { name: HARD }).focus();
+        const stopped = await tabThrough(page, 8);
+        assert.deepEqual(
+          stopped.map(({ name }) => name),
+          [
+            HARD,
+            "Size limit of the pack",
+            "Budget in tokens",
+            "Your last messages",
+            "Digest, in tokens",
+            "Reason",
+            "Restore",
+            "Cancel",
+          ],
+        );
+        allSeen(stopped, colours);
+      });
+    },
+  );
 
-  await step(t, "the arrows change the mode, and its form with it", async () => {
+  await step(t, "the arrow keys change the mode and its form", async () => {
     await front.getByRole("radio", { name: HARD }).focus();
     await page.keyboard.press("ArrowUp");
     await front.getByText("What the new session keeps").waitFor();
@@ -101,7 +105,7 @@ test("the pages of a restore are accessible to everybody", async (t) => {
     await slider.waitFor();
   });
 
-  await step(t, "nor is anybody who has little room", async () => {
+  await step(t, "it is accessible in a narrow window", async () => {
     await page.setViewportSize(NARROW);
     await workbench.command("View: Toggle Primary Side Bar Visibility");
     await workbench.screenshot("restore preview narrow");
@@ -110,7 +114,7 @@ test("the pages of a restore are accessible to everybody", async (t) => {
     await workbench.command("View: Toggle Primary Side Bar Visibility");
   });
 
-  await step(t, "Enter on the button restores; the details have everything unfolded", async () => {
+  await step(t, "Enter on the button restores; the details are completely unfolded", async () => {
     await front.getByRole("button", { name: "Restore", exact: true }).focus();
     await page.keyboard.press("Enter");
     const notice = page.locator(".notification-list-item").filter({ hasText: "Restored “" });
@@ -128,7 +132,7 @@ test("the pages of a restore are accessible to everybody", async (t) => {
     await isForEverybody(workbench, "restore details unfolded");
   });
 
-  await step(t, "Tab leads through the details, and is seen", async () => {
+  await step(t, "Tab moves through the details, with a visible ring", async () => {
     await inEachTheme(workbench, async (colours) => {
       await front.getByRole("button", { name: "Resume in Terminal" }).focus();
       const stopped = await tabThrough(page, 8);
@@ -149,7 +153,7 @@ test("the pages of a restore are accessible to everybody", async (t) => {
     });
   });
 
-  await step(t, "narrow, they scroll for the keyboard too", async () => {
+  await step(t, "in a narrow window, they scroll by keyboard too", async () => {
     await page.setViewportSize(NARROW);
     await workbench.screenshot("restore details narrow");
     assert.deepEqual(await barriers(page), []);

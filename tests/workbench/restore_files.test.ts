@@ -94,7 +94,7 @@ test("a restore brings back the ticked files, the conversation, or both", async 
 
   await step(
     t,
-    "each row says what is done and why; a command of unknown effect is named",
+    "each row has its action and reason; a command with an unknown effect is named",
     async () => {
       const about = (name: string) => front.locator(".file-row").filter({ hasText: name });
       assert.match(await about("a.txt").innerText(), /\+1 −1\s+restore/);
@@ -113,7 +113,7 @@ test("a restore brings back the ticked files, the conversation, or both", async 
     },
   );
 
-  await step(t, "a click shows the file as it is beside what it would be", async () => {
+  await step(t, "a click shows the current file next to the restored one", async () => {
     await front.locator(".file-row").getByRole("button", { name: "a.txt" }).click();
     await page.getByRole("tab", { name: /a\.txt: now ↔ then/ }).waitFor();
     const shown = page.locator(".monaco-diff-editor:visible");
@@ -137,7 +137,7 @@ test("a restore brings back the ticked files, the conversation, or both", async 
     assert.deepEqual([text("a.txt"), text("gone.txt")], [NOW, null]);
   });
 
-  await step(t, "they are written, and nothing else; the page says which", async () => {
+  await step(t, "only these are written; the page lists them", async () => {
     await button("Restore 2 Files").focus();
     await page.keyboard.press("Enter");
     await done.getByText("2 files restored.").waitFor();
@@ -150,7 +150,7 @@ test("a restore brings back the ticked files, the conversation, or both", async 
     await workbench.screenshot("restore page, files restored");
   });
 
-  await step(t, "a button takes that back", async () => {
+  await step(t, "a button undoes that", async () => {
     await done.getByRole("button", { name: "Undo" }).click();
     await done.getByText("2 files put back.").waitFor();
     await tick("a\\.txt").waitFor();
@@ -160,7 +160,7 @@ test("a restore brings back the ticked files, the conversation, or both", async 
 
   await step(
     t,
-    "an unsaved editor of a chosen file is asked about: cancel, leave out, save",
+    "for an unsaved editor of a chosen file the choices are: cancel, leave out, save",
     async () => {
       await page.keyboard.press("Control+P");
       const picker = page.locator(".quick-input-widget:visible");
@@ -191,7 +191,7 @@ test("a restore brings back the ticked files, the conversation, or both", async 
     },
   );
 
-  await step(t, "both: the branch comes into view, and the ticked file is as it was", async () => {
+  await step(t, "both: the branch is in view, and the ticked file is restored", async () => {
     await workbench.command("Codex Checkpoints: Open Session Page");
     await page.getByRole("tab", { name: TASK }).waitFor();
     await page.getByRole("tab", { name: `Restore “${LABEL}”` }).click();
@@ -228,7 +228,7 @@ test("a restore brings back the ticked files, the conversation, or both", async 
     },
   );
 
-  await step(t, "with little room it can be read and worked too", async () => {
+  await step(t, "it can be used in a narrow window", async () => {
     await page.setViewportSize(NARROW);
     await restorePage(workbench);
     await scope("Files").check();
@@ -264,7 +264,7 @@ test("no file is restored in an untrusted window", async (t) => {
     assert.deepEqual(lab.run("audit", "--session", session).filter(isFiles), []);
   });
 
-  await step(t, "once it is trusted the files are there", async () => {
+  await step(t, "after trust is granted the files are offered", async () => {
     await workbench.command("Workspaces: Manage Workspace Trust");
     await page.getByRole("button", { name: "Trust", exact: true }).click();
     await page.keyboard.press("Escape"); // the question covers the page

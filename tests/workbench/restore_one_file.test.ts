@@ -75,7 +75,7 @@ test("one file is restored to its state before a turn, after its difference is s
     await becomes(() => text("sheep.txt"), "three\n");
   });
 
-  await step(t, "from the changed files: the side on the left comes back", async () => {
+  await step(t, "from the changed files: the left side is restored", async () => {
     await workbench.command("Codex Checkpoints: Show Turns…");
     await option(/^Turn 3|And one more/)
       .first()
@@ -102,25 +102,21 @@ test("one file is restored to its state before a turn, after its difference is s
     await undo();
   });
 
-  await step(
-    t,
-    "from the menu of a turn: one of the files that were changed after it",
-    async () => {
-      await workbench.command("Codex Checkpoints: Show Turns…");
-      await option(/^Turn 1|Count the sheep/)
-        .first()
-        .click();
-      await option("Restore Files…").waitFor();
-      await option("Restore One File…").click();
-      await option(/^goats\.txt/).click();
-      await shown.locator(".modified").getByText("eight").waitFor();
-      await agree();
-      assert.deepEqual([text("sheep.txt"), text("goats.txt")], ["three\n", "eight\n"]);
-      await undo();
-    },
-  );
+  await step(t, "from the menu of a turn: one of the files changed after it", async () => {
+    await workbench.command("Codex Checkpoints: Show Turns…");
+    await option(/^Turn 1|Count the sheep/)
+      .first()
+      .click();
+    await option("Restore Files…").waitFor();
+    await option("Restore One File…").click();
+    await option(/^goats\.txt/).click();
+    await shown.locator(".modified").getByText("eight").waitFor();
+    await agree();
+    assert.deepEqual([text("sheep.txt"), text("goats.txt")], ["three\n", "eight\n"]);
+    await undo();
+  });
 
-  await step(t, "a file that cannot come back says why", async () => {
+  await step(t, "a file that cannot be restored has a reason", async () => {
     lab.write("goats.txt", "many\n");
     const row = workbench.checkpoint.getByRole("treeitem", { name: /^file goats\.txt/ });
     await workbench.menu(row, "Restore This File…");

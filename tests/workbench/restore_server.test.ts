@@ -42,7 +42,7 @@ test("a page of a restore outlives its session and its server, and names unknown
   await page.locator(".quick-input-widget:visible .monaco-list-row").first().click();
   await soft.waitFor();
 
-  await step(t, "a session that is deleted cannot be restored from any more", async () => {
+  await step(t, "a deleted session cannot be restored", async () => {
     renameSync(here, away);
     await trouble.waitFor();
     await workbench.screenshot("restore preview, the session is gone");
@@ -54,7 +54,7 @@ test("a page of a restore outlives its session and its server, and names unknown
     await becomes(() => restore.isDisabled(), true);
   });
 
-  await step(t, "it can be once it is there again", async () => {
+  await step(t, "it can be restored once it exists again", async () => {
     renameSync(away, here);
     await trouble.waitFor({ state: "detached" });
     await hard.waitFor();
@@ -63,73 +63,61 @@ test("a page of a restore outlives its session and its server, and names unknown
     await soft.waitFor();
   });
 
-  await step(
-    t,
-    "what is asked for while the server is restarted is answered by the next",
-    async () => {
-      await mode(HARD).check();
-      await hard.waitFor();
-      await front.getByLabel("Reason").fill(REASON);
-      await front.getByText(`- reason: ${REASON}`).waitFor();
-      const before = await lab.server();
-      await workbench.command("Codex Checkpoints: Restart Server");
-      await mode(SOFT).check();
-      await soft.waitFor();
-      await mode(HARD).check();
-      await front.getByText(`- reason: ${REASON}`).waitFor();
-      assert.equal(await trouble.count(), 0);
-      assert.notEqual(await lab.server(), before);
-    },
-  );
+  await step(t, "a request during a restart of the server is answered by the new one", async () => {
+    await mode(HARD).check();
+    await hard.waitFor();
+    await front.getByLabel("Reason").fill(REASON);
+    await front.getByText(`- reason: ${REASON}`).waitFor();
+    const before = await lab.server();
+    await workbench.command("Codex Checkpoints: Restart Server");
+    await mode(SOFT).check();
+    await soft.waitFor();
+    await mode(HARD).check();
+    await front.getByText(`- reason: ${REASON}`).waitFor();
+    assert.equal(await trouble.count(), 0);
+    assert.notEqual(await lab.server(), before);
+  });
 
-  await step(
-    t,
-    "what is noted elsewhere is there by itself, and what was chosen stays",
-    async () => {
-      const budget = front.getByRole("spinbutton", { name: "Budget in tokens" });
-      await budget.fill("7000");
-      const evidence = { source: "user", ref: "task" };
-      const note = { kind: "fact", key: "shop.slow", value: NOTED, evidence };
-      await page.setViewportSize({ ...SIZE, height: 500 });
-      const scroller = front.locator("html");
-      const scrolled = await scroller.evaluate((html) => {
-        html.scrollTop = 40;
-        return html.scrollTop;
-      });
+  await step(t, "notes made elsewhere appear without a refresh, and the choices stay", async () => {
+    const budget = front.getByRole("spinbutton", { name: "Budget in tokens" });
+    await budget.fill("7000");
+    const evidence = { source: "user", ref: "task" };
+    const note = { kind: "fact", key: "shop.slow", value: NOTED, evidence };
+    await page.setViewportSize({ ...SIZE, height: 500 });
+    const scroller = front.locator("html");
+    const scrolled = await scroller.evaluate((html) => {
+      html.scrollTop = 40;
+      return html.scrollTop;
+    });
 
-      lab.run("apply", session, lab.writeIn(lab.root, "note.json", JSON.stringify(note)));
+    lab.run("apply", session, lab.writeIn(lab.root, "note.json", JSON.stringify(note)));
 
-      await front.getByText(NOTED).first().waitFor();
-      await workbench.screenshot("restore preview, noted meanwhile");
-      assert.equal(await budget.inputValue(), "7000");
-      assert.equal(await front.getByLabel("Reason").inputValue(), REASON);
-      assert.equal(scrolled, 40);
-      assert.equal(await scroller.evaluate((html) => html.scrollTop), scrolled);
-      assert.equal(await trouble.count(), 0);
-      await page.setViewportSize(SIZE);
-    },
-  );
+    await front.getByText(NOTED).first().waitFor();
+    await workbench.screenshot("restore preview, noted meanwhile");
+    assert.equal(await budget.inputValue(), "7000");
+    assert.equal(await front.getByLabel("Reason").inputValue(), REASON);
+    assert.equal(scrolled, 40);
+    assert.equal(await scroller.evaluate((html) => html.scrollTop), scrolled);
+    assert.equal(await trouble.count(), 0);
+    await page.setViewportSize(SIZE);
+  });
 
-  await step(
-    t,
-    "a server that was killed is said to be, and can be started from the page",
-    async () => {
-      await workbench.killServers();
-      await shows(trouble.getByText("The server has stopped."));
-      await workbench.screenshot("restore preview, the server is gone");
-      assert.deepEqual(await barriers(page), []);
-      await becomes(() => restore.isDisabled(), true);
-      assert.equal(await front.getByLabel("Reason").inputValue(), REASON);
-      await button("Try Again").focus();
-      await page.keyboard.press("Enter");
-      await trouble.waitFor({ state: "detached" });
-      await restore.and(front.locator(":focus")).waitFor();
-      await becomes(() => restore.isEnabled(), true);
-      assert.equal(await front.getByLabel("Reason").inputValue(), REASON);
-    },
-  );
+  await step(t, "a killed server is reported, and can be restarted from the page", async () => {
+    await workbench.killServers();
+    await shows(trouble.getByText("The server has stopped."));
+    await workbench.screenshot("restore preview, the server is gone");
+    assert.deepEqual(await barriers(page), []);
+    await becomes(() => restore.isDisabled(), true);
+    assert.equal(await front.getByLabel("Reason").inputValue(), REASON);
+    await button("Try Again").focus();
+    await page.keyboard.press("Enter");
+    await trouble.waitFor({ state: "detached" });
+    await restore.and(front.locator(":focus")).waitFor();
+    await becomes(() => restore.isEnabled(), true);
+    assert.equal(await front.getByLabel("Reason").inputValue(), REASON);
+  });
 
-  await step(t, "a restore that nobody answered says where to look for it", async () => {
+  await step(t, "an unanswered restore says where to look for it", async () => {
     const server = await lab.server();
     process.kill(server, "SIGSTOP");
     await restore.click();
@@ -146,27 +134,23 @@ test("a page of a restore outlives its session and its server, and names unknown
     await becomes(() => restore.isEnabled(), true);
   });
 
-  await step(
-    t,
-    "the details keep what they show, and work again with the next server",
-    async () => {
-      await restore.click();
-      const notice = page.locator(".notification-list-item").filter({ hasText: "Restored “" });
-      await notice.getByRole("button", { name: "Details" }).click();
-      const heading = front.getByRole("heading", { name: "Restored “before the cache”" });
-      await heading.waitFor();
-      assert.equal(lab.run("restores").length, 1);
-      await workbench.killServers();
-      await shows(trouble.getByText("The server has stopped."));
-      await workbench.screenshot("restore details, the server is gone");
-      assert.deepEqual(await barriers(page), []);
-      assert.equal(await heading.isVisible(), true);
-      await button("Try Again").click();
-      await trouble.waitFor({ state: "detached" });
-      await workbench.command("Codex Checkpoints: Restart Server");
-      await button("Restore Again…").click();
-      await hard.waitFor();
-      assert.equal(await trouble.count(), 0);
-    },
-  );
+  await step(t, "the details keep their content, and work again with the next server", async () => {
+    await restore.click();
+    const notice = page.locator(".notification-list-item").filter({ hasText: "Restored “" });
+    await notice.getByRole("button", { name: "Details" }).click();
+    const heading = front.getByRole("heading", { name: "Restored “before the cache”" });
+    await heading.waitFor();
+    assert.equal(lab.run("restores").length, 1);
+    await workbench.killServers();
+    await shows(trouble.getByText("The server has stopped."));
+    await workbench.screenshot("restore details, the server is gone");
+    assert.deepEqual(await barriers(page), []);
+    assert.equal(await heading.isVisible(), true);
+    await button("Try Again").click();
+    await trouble.waitFor({ state: "detached" });
+    await workbench.command("Codex Checkpoints: Restart Server");
+    await button("Restore Again…").click();
+    await hard.waitFor();
+    assert.equal(await trouble.count(), 0);
+  });
 });

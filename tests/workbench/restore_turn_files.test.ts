@@ -46,7 +46,7 @@ test("only ticked files are restored to the end of a turn", async (t) => {
     await row("a.txt").waitFor();
   };
 
-  await step(t, "what can come back is ticked, and the rest is named", async () => {
+  await step(t, "files that can be restored are ticked, and the rest is named", async () => {
     await choose();
     assert.equal(await row("gone.txt").count(), 1);
     assert.equal(await row("new.txt").count(), 0);
@@ -59,7 +59,7 @@ test("only ticked files are restored to the end of a turn", async (t) => {
     assert.equal(text("a.txt"), NOW);
   });
 
-  await step(t, "the ticked ones are written, and a button takes that back", async () => {
+  await step(t, "the ticked ones are written, and a button undoes that", async () => {
     await row("b.txt").locator("input[type=checkbox], .monaco-checkbox").first().click();
     await picker.getByRole("button", { name: "OK" }).click();
     await toast.filter({ hasText: "2 files restored." }).waitFor();
@@ -73,7 +73,7 @@ test("only ticked files are restored to the end of a turn", async (t) => {
     assert.deepEqual([text("a.txt"), existsSync(path("gone.txt"))], [NOW, false]);
   });
 
-  await step(t, "a file with unsaved changes is left out, if one says so", async () => {
+  await step(t, "a file with unsaved changes is left out on request", async () => {
     await workbench.command("Notifications: Clear All Notifications");
     await page.keyboard.press("Control+P");
     await picker.locator("input").first().fill("a.txt");

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { appendFileSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-export interface Told {
+export interface SessionSpec {
   readonly task: string;
   readonly cwd: string;
   /** The commit at which it began. */
@@ -30,7 +30,7 @@ export interface Told {
 }
 
 /** A further turn. */
-export interface Exchange extends Pick<Told, "task" | "plan" | "commands" | "answer"> {
+export interface Exchange extends Pick<SessionSpec, "task" | "plan" | "commands" | "answer"> {
   /** The changes of its patch, by path, as Codex records them. */
   readonly changes?: Readonly<Record<string, object>>;
   /** The exit code of its commands. */
@@ -42,19 +42,19 @@ export interface Exchange extends Pick<Told, "task" | "plan" | "commands" | "ans
 }
 
 /** Write a session, and return its id. */
-export function writeSession(codexHome: string, told: Told): string {
+export function writeSession(codexHome: string, spec: SessionSpec): string {
   const id = randomUUID();
-  const time = new Date(Date.now() - (told.age ?? 1) * 60_000).toISOString();
-  const git = told.commit === undefined ? {} : { git: { commit_hash: told.commit } };
-  const place = { cwd: told.cwd, cli_version: "0.98.0", ...git };
+  const time = new Date(Date.now() - (spec.age ?? 1) * 60_000).toISOString();
+  const git = spec.commit === undefined ? {} : { git: { commit_hash: spec.commit } };
+  const place = { cwd: spec.cwd, cli_version: "0.98.0", ...git };
   const payloads: [string, object][] = [
-    ["session_meta", { id, timestamp: time, ...place, source: "cli", ...branched(told.branchOf) }],
-    ["turn_context", { cwd: told.cwd, model: "gpt-5.2-codex" }],
-    ...[told, ...(told.further ?? [])].flatMap((turn, number) => [
-      ...(told.tokens === undefined ? [] : said(turn.task)),
-      ...exchanged(turn, number, told.output ?? ""),
+    ["session_meta", { id, timestamp: time, ...place, source: "cli", ...branched(spec.branchOf) }],
+    ["turn_context", { cwd: spec.cwd, model: "gpt-5.2-codex" }],
+    ...[spec, ...(spec.further ?? [])].flatMap((turn, number) => [
+      ...(spec.tokens === undefined ? [] : said(turn.task)),
+      ...exchanged(turn, number, spec.output ?? ""),
     ]),
-    ...(told.tokens === undefined ? [] : filled(told.tokens)),
+    ...(spec.tokens === undefined ? [] : filled(spec.tokens)),
   ];
   const lines = payloads.map(([type, payload]) =>
     JSON.stringify({ timestamp: time, type, payload }),

@@ -49,8 +49,8 @@ function write(lab: Lab): void {
     const answer = number === 4 ? "The errand is done.\n".repeat(31) : `Errand ${number} is done.`;
     const cwd = number % 2 ? lab.project : "/elsewhere";
     const commands = number === 1 ? ["cat shop.py"] : number === 2 ? [PATCH] : [];
-    const told = { task: `Errand ${number}.`, cwd, age: 100 + number, commands, answer };
-    writeSession(lab.codexHome, told);
+    const spec = { task: `Errand ${number}.`, cwd, age: 100 + number, commands, answer };
+    writeSession(lab.codexHome, spec);
   }
 }
 
@@ -129,40 +129,34 @@ test("a search of 300 sessions is made, filtered and walked through by keyboard 
     );
   await workbench.showCheckpoints();
 
-  await step(
-    t,
-    "hits come below their session as one types, the newest session first",
-    async () => {
-      await openBox();
-      const began = performance.now();
-      await keyboard.type("read_prices");
-      await row(/^Name the cave after read_prices, 1 hit, 2m/).waitFor();
-      t.diagnostic(
-        `the first row came ${Math.round(performance.now() - began)} ms after the first key`,
-      );
-      await says("“read_prices” · 5 hits in 2 sessions");
-      assert.deepEqual(
-        await search
-          .getByRole("treeitem")
-          .evaluateAll((rows) => rows.map((each) => each.ariaLabel)),
-        [
-          "Name the cave after read_prices, 1 hit, 2m, project-other",
-          "Name the cave after read_prices, request, turn 1",
-          "Make the price list faster, 4 hits, 1h, project",
-          "Then call read_prices once, request, turn 14",
-          `The list is read twice: Read_Prices is called by show() and by total(). ${LINK}, answer, turn 1`,
-          "read_prices() took 412 ms, output, turn 1",
-          "grep -n read_prices shop.py, command, turn 1",
-        ],
-      );
-      assert.deepEqual(
-        await search.locator(".monaco-highlighted-label .highlight").allTextContents(),
-        [...["read_prices", "read_prices", "Read_Prices", "read_prices", "read_prices"]],
-      );
-    },
-  );
+  await step(t, "hits appear below their session during typing, newest session first", async () => {
+    await openBox();
+    const began = performance.now();
+    await keyboard.type("read_prices");
+    await row(/^Name the cave after read_prices, 1 hit, 2m/).waitFor();
+    t.diagnostic(
+      `the first row came ${Math.round(performance.now() - began)} ms after the first key`,
+    );
+    await says("“read_prices” · 5 hits in 2 sessions");
+    assert.deepEqual(
+      await search.getByRole("treeitem").evaluateAll((rows) => rows.map((each) => each.ariaLabel)),
+      [
+        "Name the cave after read_prices, 1 hit, 2m, project-other",
+        "Name the cave after read_prices, request, turn 1",
+        "Make the price list faster, 4 hits, 1h, project",
+        "Then call read_prices once, request, turn 14",
+        `The list is read twice: Read_Prices is called by show() and by total(). ${LINK}, answer, turn 1`,
+        "read_prices() took 412 ms, output, turn 1",
+        "grep -n read_prices shop.py, command, turn 1",
+      ],
+    );
+    assert.deepEqual(
+      await search.locator(".monaco-highlighted-label .highlight").allTextContents(),
+      [...["read_prices", "read_prices", "Read_Prices", "read_prices", "read_prices"]],
+    );
+  });
 
-  await step(t, "another text takes the place of the one before, and case may count", async () => {
+  await step(t, "another text replaces the previous one, and case may matter", async () => {
     await input.fill("frankincense");
     await says("“frankincense” · no hits");
     await input.fill("Read_Prices");
@@ -224,7 +218,7 @@ test("a search of 300 sessions is made, filtered and walked through by keyboard 
 
   await step(
     t,
-    "on a page Ctrl+F searches its session, in parts that were not read yet",
+    "on a page Ctrl+F searches its session, also in parts that are not loaded",
     async () => {
       await front.locator("body").focus();
       await keyboard.press("Control+F");
@@ -238,7 +232,7 @@ test("a search of 300 sessions is made, filtered and walked through by keyboard 
     },
   );
 
-  await step(t, "a hit in a part that the page leaves out is shown with it", async () => {
+  await step(t, "a hit in a hidden part of the page unfolds it", async () => {
     await searchFor("cheaper");
     await row("+cheaper = 2, patch, turn 1").waitFor();
     await keyboard.press("Enter");
@@ -261,7 +255,7 @@ test("a search of 300 sessions is made, filtered and walked through by keyboard 
     await focused.filter({ hasText: "Name the cave" }).waitFor();
   });
 
-  await step(t, "hits that a limit left out come when they are asked for", async () => {
+  await step(t, "hits above a limit are loaded on request", async () => {
     await searchFor("errand");
     await says(/^“errand” · \d+ hits in \d+ sessions, the newest$/);
     await keyboard.press("Enter");
@@ -278,7 +272,7 @@ test("a search of 300 sessions is made, filtered and walked through by keyboard 
     await pressUntil("End", focused.filter({ hasText: "Errand 300." }));
   });
 
-  await step(t, "recent searches are repeated, and the results are put away", async () => {
+  await step(t, "recent searches are repeated, and the results are cleared", async () => {
     await run("Codex Checkpoints: Recent Searches…");
     await box.locator('input[placeholder="Search again for"]').waitFor();
     await keyboard.type("prices");
@@ -293,7 +287,7 @@ test("a search of 300 sessions is made, filtered and walked through by keyboard 
     await search.getByRole("tab", { name: "Codex Search" }).waitFor({ state: "detached" });
   });
 
-  await step(t, "a file tells which sessions used it", async () => {
+  await step(t, "a file shows the sessions that used it", async () => {
     await keyboard.press("Control+P");
     await box.locator("input").first().fill("shop.py");
     await box.locator(".monaco-list-row").filter({ hasText: "shop.py" }).first().waitFor();

@@ -88,7 +88,7 @@ test("a session page shows the whole session and opens each of its turns", async
     },
   );
 
-  await step(t, "it brings all that it needs along, and its turns are asked for once", async () => {
+  await step(t, "it fetches nothing, and requests its turns once", async () => {
     const asked = (name: string) => workbench.log.split(`checkpoints/${name} answered`).length - 1;
     // The list requests it too, together with the windows of an unfolded session.
     await becomes(() => asked("timeline") - asked("windows"), 1);
@@ -109,11 +109,9 @@ test("a session page shows the whole session and opens each of its turns", async
     );
   });
 
-  await step(t, "it is for everybody, in each theme", () =>
-    isForEverybody(workbench, "session page"),
-  );
+  await step(t, "it is accessible in each theme", () => isForEverybody(workbench, "session page"));
 
-  await step(t, "the arrows go from turn to turn, and a click chooses one", async () => {
+  await step(t, "the arrow keys move from turn to turn, and a click chooses one", async () => {
     await chooseTurn(12);
     await read(12).getByText("Marker “before the cache”.").waitFor();
     await front.getByRole("heading", { name: "Plan as of turn 12" }).waitFor();
@@ -147,7 +145,7 @@ test("a session page shows the whole session and opens each of its turns", async
     await page.keyboard.press("Tab");
   });
 
-  await step(t, "the request stays in sight while its turn is read", async () => {
+  await step(t, "the request stays visible while its turn is scrolled", async () => {
     await chooseTurn(20);
     await read(20).getByText("Done.").waitFor();
     const { top, height } = await turn.evaluate((each) => each.getBoundingClientRect());
@@ -157,7 +155,7 @@ test("a session page shows the whole session and opens each of its turns", async
     assert.deepEqual([now.top, now.height], [top, height], "what one reads has not moved");
   });
 
-  await step(t, "the conversation of the chosen turn stands below, with exit codes", async () => {
+  await step(t, "the conversation of the chosen turn is below, with exit codes", async () => {
     await chooseTurn(6);
     const steps = read(6).getByRole("listitem");
     await steps.filter({ hasText: "Step 6: make the price list faster" }).waitFor();
@@ -168,7 +166,7 @@ test("a session page shows the whole session and opens each of its turns", async
     await page.keyboard.press("End");
   });
 
-  await step(t, "a compaction says what it lost, in its turn and on a page", async () => {
+  await step(t, "a compaction lists its losses, in its turn and on a page", async () => {
     await chooseTurn(COMPACTED);
     const compacted = read(COMPACTED);
     await compacted.getByText(/^Compacted: a new context window begins · \d+ lost/).waitFor();
@@ -200,46 +198,38 @@ test("a session page shows the whole session and opens each of its turns", async
     await workbench.command("Codex Checkpoints: Clear Search Results");
   });
 
-  await step(
-    t,
-    "the transcript opens at the newest turn, and what was before stands above",
-    async () => {
-      await chooseTurn(3);
-      await workbench.command("Codex Checkpoints: Open Transcript");
-      await turn.getByRole("heading", { name: "Turn 40" }).waitFor();
-      await front.locator(".pane:focus").waitFor();
-      await read(40).getByText("Step 40: make the price list faster").waitFor();
-      await read(36).waitFor();
-      await workbench.screenshot("transcript");
-    },
-  );
+  await step(t, "the transcript opens at the newest turn, with earlier turns above", async () => {
+    await chooseTurn(3);
+    await workbench.command("Codex Checkpoints: Open Transcript");
+    await turn.getByRole("heading", { name: "Turn 40" }).waitFor();
+    await front.locator(".pane:focus").waitFor();
+    await read(40).getByText("Step 40: make the price list faster").waitFor();
+    await read(36).waitFor();
+    await workbench.screenshot("transcript");
+  });
 
-  await step(
-    t,
-    "by the keyboard alone it is read to its beginning and back, a part at a time",
-    async () => {
-      const seen = new Set<string>();
-      const most = { turns: 0 };
-      const readOn = async (key: string, last: string) => {
-        await becomes(async () => {
-          await page.keyboard.press(key);
-          const names = await pane.getByRole("heading").allInnerTexts();
-          for (const name of names) {
-            seen.add(/^Turn \d+/.exec(name)?.[0] ?? name);
-          }
-          most.turns = Math.max(most.turns, names.length);
-          return /^Turn \d+/.exec(await turn.getByRole("heading").first().innerText())?.[0];
-        }, last);
-      };
-      await readOn("PageUp", "Turn 1");
-      await readOn("PageDown", "Turn 40");
-      assert.equal(seen.size, 40);
-      assert.ok(most.turns < 40, `${most.turns} turns at once`);
-      assert.equal(await pane.evaluate((each) => each === document.activeElement), true);
-    },
-  );
+  await step(t, "it is scrolled by keyboard to its beginning and back, part by part", async () => {
+    const seen = new Set<string>();
+    const most = { turns: 0 };
+    const readOn = async (key: string, last: string) => {
+      await becomes(async () => {
+        await page.keyboard.press(key);
+        const names = await pane.getByRole("heading").allInnerTexts();
+        for (const name of names) {
+          seen.add(/^Turn \d+/.exec(name)?.[0] ?? name);
+        }
+        most.turns = Math.max(most.turns, names.length);
+        return /^Turn \d+/.exec(await turn.getByRole("heading").first().innerText())?.[0];
+      }, last);
+    };
+    await readOn("PageUp", "Turn 1");
+    await readOn("PageDown", "Turn 40");
+    assert.equal(seen.size, 40);
+    assert.ok(most.turns < 40, `${most.turns} turns at once`);
+    assert.equal(await pane.evaluate((each) => each === document.activeElement), true);
+  });
 
-  await step(t, "who wants no movement gets none", async () => {
+  await step(t, "with reduced motion nothing is animated", async () => {
     const moving = await front.locator("body").evaluate(
       (body) =>
         [...body.querySelectorAll("*")].filter((each) => {
@@ -283,7 +273,7 @@ test("a session page shows the whole session and opens each of its turns", async
     await front.getByRole("heading", { name: "All turns" }).click();
   });
 
-  await step(t, "it follows the session, and a turn that was chosen stays", async () => {
+  await step(t, "it follows the session, and a chosen turn stays chosen", async () => {
     await slider.focus();
     await page.keyboard.press("Home");
     append("One more thing");
@@ -294,7 +284,7 @@ test("a session page shows the whole session and opens each of its turns", async
     await turn.getByText("One more thing").waitFor();
   });
 
-  await step(t, "what is read stays where it is while the session goes on below", async () => {
+  await step(t, "the visible text does not move while the session continues below", async () => {
     await workbench.command("Codex Checkpoints: Open Transcript");
     await read(41).getByText("One more thing").waitFor();
     await read(37).waitFor();
@@ -331,7 +321,7 @@ test("a session page shows the whole session and opens each of its turns", async
     await workbench.closeTab();
   });
 
-  await step(t, "a turn is restored from, by the keyboard alone", async () => {
+  await step(t, "a turn is restored by keyboard alone", async () => {
     await slider.focus();
     await page.keyboard.press("Home");
     const restore = turn.getByRole("button", { name: "Restore from Here…" });
@@ -375,7 +365,7 @@ test("a session page shows the whole session and opens each of its turns", async
     assert.deepEqual(await barriers(page), []);
   });
 
-  await step(t, "nor is anybody kept out who has little room", async () => {
+  await step(t, "it is accessible in a narrow window", async () => {
     await page.setViewportSize(NARROW);
     await workbench.command("View: Toggle Primary Side Bar Visibility");
     await turn.waitFor();

@@ -30,7 +30,7 @@ test("a click previews a session, Enter opens it, and all visible parts agree", 
     page.evaluate((wanted) => document.activeElement?.closest(wanted) !== null, selector);
   await workbench.showCheckpoints();
 
-  await step(t, "the row of the session in view is selected before anybody clicks", async () => {
+  await step(t, "the row of the session in view is selected without a click", async () => {
     await agree(paint);
     assert.equal(await page.getByRole("tab").filter({ hasText: paint }).count(), 0);
   });
@@ -43,14 +43,14 @@ test("a click previews a session, Enter opens it, and all visible parts agree", 
     await workbench.screenshot("a preview");
   });
 
-  await step(t, "the next click takes its place", async () => {
+  await step(t, "the next click replaces it", async () => {
     await row(water).click();
     await shows(tab(water));
     await agree(water);
     await becomes(() => tab(sweep).count(), 0);
   });
 
-  await step(t, "Enter opens a page that stays, and goes there", async () => {
+  await step(t, "Enter opens a page that stays, and focuses it", async () => {
     await page.keyboard.press("ArrowUp");
     await page.keyboard.press("Enter");
     await shows(tab(sweep));
@@ -69,7 +69,7 @@ test("a click previews a session, Enter opens it, and all visible parts agree", 
     await agree(paint);
   });
 
-  await step(t, "of a session that goes while its page is open one button is left", async () => {
+  await step(t, "a page whose session is deleted has one button left", async () => {
     const whole = readFileSync(fileOf(lab.codexHome, first));
     const path = fileOf(lab.codexHome, first);
     const shown = inFront(page);

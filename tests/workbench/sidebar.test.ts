@@ -94,7 +94,7 @@ test("rows show age and meter; sessions are renamed and archived, and each actio
     },
   );
 
-  await step(t, "what came while its day was folded stands there when it is unfolded", async () => {
+  await step(t, "a session added to a folded day is there when it is unfolded", async () => {
     const fold = row("Today").locator(".monaco-tl-twistie");
     await fold.click();
     await row(/^Find out why/).waitFor({ state: "detached" });
@@ -124,7 +124,7 @@ test("rows show age and meter; sessions are renamed and archived, and each actio
 
   await step(
     t,
-    "it can be read in every kind of theme, and so can the page of the checkpoint",
+    "it is readable in every kind of theme, and so is the page of the checkpoint",
     async () => {
       await workbench.command("Codex Checkpoints: Show Checkpoint as Text");
       await inFront(page).getByRole("heading", { name: "Checkpoint" }).waitFor();
@@ -132,7 +132,7 @@ test("rows show age and meter; sessions are renamed and archived, and each actio
     },
   );
 
-  await step(t, "what is archived comes back by a click", async () => {
+  await step(t, "an archived session is restored by a click", async () => {
     await workbench.menu(row(/^Tidy the docs/), "Archive Session");
     await shows(toast("Archived “Tidy the docs”."));
     await row(/^Tidy the docs/).waitFor({ state: "hidden" });
@@ -141,7 +141,7 @@ test("rows show age and meter; sessions are renamed and archived, and each actio
     await shows(row(/^Tidy the docs/));
   });
 
-  await step(t, "a name is given from the menu, and found by a search", async () => {
+  await step(t, "a session is renamed from the menu, and found by its name", async () => {
     await workbench.menu(row(/^Name the parts/), "Rename Session…");
     await input.fill("Parts, the \u202eodd ones");
     await page.keyboard.press("Enter");
@@ -193,23 +193,19 @@ test("rows show age and meter; sessions are renamed and archived, and each actio
     await workbench.command("Notifications: Clear All Notifications");
   });
 
-  await step(
-    t,
-    "what is deleted while in view is said to be, and nothing takes its place",
-    async () => {
-      await row(/^Find out why/).click();
-      await shows(
-        workbench.checkpoint
-          .getByText(`target ${long}`)
-          .or(workbench.checkpoint.getByRole("treeitem", { name: /^Task, / })),
-      );
-      rmSync(fileOf(home, slow));
-      await shows(workbench.checkpoint.getByText("The session in view was deleted."), 20_000);
-      await workbench.checkpoint.getByText("· deleted").waitFor();
-      assert.equal(await workbench.checkpoint.getByRole("treeitem").count(), 0);
-      await workbench.screenshot("deleted in view");
-      await workbench.checkpoint.getByText("Follow the Newest Session").click();
-      await shows(workbench.checkpoint.getByRole("treeitem", { name: /^Task, / }));
-    },
-  );
+  await step(t, "a session deleted while in view is reported, and not replaced", async () => {
+    await row(/^Find out why/).click();
+    await shows(
+      workbench.checkpoint
+        .getByText(`target ${long}`)
+        .or(workbench.checkpoint.getByRole("treeitem", { name: /^Task, / })),
+    );
+    rmSync(fileOf(home, slow));
+    await shows(workbench.checkpoint.getByText("The session in view was deleted."), 20_000);
+    await workbench.checkpoint.getByText("· deleted").waitFor();
+    assert.equal(await workbench.checkpoint.getByRole("treeitem").count(), 0);
+    await workbench.screenshot("deleted in view");
+    await workbench.checkpoint.getByText("Follow the Newest Session").click();
+    await shows(workbench.checkpoint.getByRole("treeitem", { name: /^Task, / }));
+  });
 });

@@ -89,7 +89,7 @@ test("sessions of the remote are listed, read, pulled and pushed", async (t) => 
     },
   );
 
-  await step(t, "a folder that is a remote already is chosen without a question", async () => {
+  await step(t, "an existing remote is chosen without a question", async () => {
     await picker.getByText("A Folder That Your Machines Share…").click();
     await workbench.file(sync, "Use This Folder");
     await shows(page.getByText("sync is the remote of this machine now: 1 session there."));
@@ -97,7 +97,7 @@ test("sessions of the remote are listed, read, pulled and pushed", async (t) => 
     await workbench.command("Notifications: Clear All Notifications");
   });
 
-  await step(t, "nothing is read there before a person unfolds it", async () => {
+  await step(t, "nothing is read before the row is unfolded", async () => {
     await workbench.command("Codex Checkpoints: Refresh");
     await becomes(() => /checkpoints\/remote answered/.test(workbench.log), true);
     assert.doesNotMatch(workbench.log, /checkpoints\/remoteSessions/);
@@ -127,7 +127,7 @@ test("sessions of the remote are listed, read, pulled and pushed", async (t) => 
     await page.setViewportSize(size);
   });
 
-  await step(t, "a window that is loaded again connects to nothing", async () => {
+  await step(t, "a reloaded window opens no connection", async () => {
     const title = "Push “Write the tests of the shop”";
     const again = front.getByRole("button", { name: "Try Again" });
     await workbench.menu(here, "Push Session…");
@@ -162,7 +162,7 @@ test("sessions of the remote are listed, read, pulled and pushed", async (t) => 
     await workbench.command("Notifications: Clear All Notifications");
   });
 
-  await step(t, "a push shows what leaves, and sends that", async () => {
+  await step(t, "a push previews the data, and sends exactly that", async () => {
     await workbench.menu(here, "Push Session…");
     await front.getByRole("heading", { name: "Push “Write the tests of the shop”" }).waitFor();
     await front.getByText(/^Redacted: /).waitFor();
@@ -188,20 +188,24 @@ test("sessions of the remote are listed, read, pulled and pushed", async (t) => 
     await becomes(() => shown.count(), 2);
   });
 
-  await step(t, "too many secrets are pushed only if a person lets all be redacted", async () => {
-    const many = Array.from({ length: 25 }, (_, at) => `curl -H 'X: ${TOKEN}${at}' x`);
-    writeSession(lab.codexHome, { task: "Call it often", cwd: lab.project, commands: many });
-    const row = workbench.sessions.getByRole("treeitem", { name: /^Call it often/ });
-    await row.waitFor();
-    await workbench.menu(row, "Push Session…");
-    await front.getByText(/^Session \S+ holds 25 secrets \(25 github\)\.$/).waitFor();
-    await workbench.screenshot("push refused");
-    await front.getByRole("button", { name: "Redact All of Them" }).click();
-    await front.getByText(/^Redacted: /).waitFor();
-    await front.getByRole("button", { name: "Close" }).click();
-  });
+  await step(
+    t,
+    "a session with many secrets is pushed only after consent to redact all",
+    async () => {
+      const many = Array.from({ length: 25 }, (_, at) => `curl -H 'X: ${TOKEN}${at}' x`);
+      writeSession(lab.codexHome, { task: "Call it often", cwd: lab.project, commands: many });
+      const row = workbench.sessions.getByRole("treeitem", { name: /^Call it often/ });
+      await row.waitFor();
+      await workbench.menu(row, "Push Session…");
+      await front.getByText(/^Session \S+ holds 25 secrets \(25 github\)\.$/).waitFor();
+      await workbench.screenshot("push refused");
+      await front.getByRole("button", { name: "Redact All of Them" }).click();
+      await front.getByText(/^Redacted: /).waitFor();
+      await front.getByRole("button", { name: "Close" }).click();
+    },
+  );
 
-  await step(t, "a remote that is away has one row that says so, and is tried again", async () => {
+  await step(t, "an unreachable remote has one row that says so, and a retry", async () => {
     const away = `${sync}-away`;
     renameSync(sync, away);
     await workbench.button(remote, "Refresh Remote");
@@ -228,7 +232,7 @@ async function teamServer(t: TestContext) {
   const [line] = await child.prints(/^\{.*\}$/m, READY_MS);
   const people: { ana?: string; ben?: string } = JSON.parse(line);
   const stop = async () => {
-    child.tell("stop");
+    child.send("stop");
     await child.prints(/stopped/, READY_MS);
   };
   return { ...people, stop };
@@ -243,8 +247,8 @@ test("a team on a PostgreSQL server shares sessions, and local work never waits 
   const lab = Lab.shared();
   writeSession(lab.codexHome, { task: "Write the tests", cwd: lab.project, answer: "Written." });
   const desk = new OtherMachine(lab);
-  const told = { task: "Make the shop faster", cwd: "/home/ben/shop", answer: "It is slow." };
-  const there = writeSession(desk.codexHome, told);
+  const spec = { task: "Make the shop faster", cwd: "/home/ben/shop", answer: "It is slow." };
+  const there = writeSession(desk.codexHome, spec);
   desk.run("remote", "set", ben, "--yes");
   desk.run("push", there, "--team", "shop", "--yes");
   const workbench = await Workbench.open(t, lab, { size: { width: 1440, height: 900 } });
@@ -255,19 +259,23 @@ test("a team on a PostgreSQL server shares sessions, and local work never waits 
   const team = row(/^Team, 127\.0\.0\.1:\d+\/postgres/);
   await workbench.showCheckpoints();
 
-  await step(t, "an address is taken without a password, and with one never", async () => {
-    await workbench.command("Codex Checkpoints: Set Remote…");
-    await picker.getByText("A PostgreSQL Server…").click();
-    const field = picker.locator("input");
-    await field.fill(ana.replace("ana@", "ana:secret@"));
-    await picker.getByText(/^Leave the password out/).waitFor();
-    await workbench.screenshot("server address with a password");
-    await field.fill(ana);
-    await page.keyboard.press("Enter");
-    await shows(page.getByText(/is the remote of this machine now: 1 session there\.$/));
-    await team.waitFor();
-    await workbench.command("Notifications: Clear All Notifications");
-  });
+  await step(
+    t,
+    "an address without a password is accepted, and one with a password refused",
+    async () => {
+      await workbench.command("Codex Checkpoints: Set Remote…");
+      await picker.getByText("A PostgreSQL Server…").click();
+      const field = picker.locator("input");
+      await field.fill(ana.replace("ana@", "ana:secret@"));
+      await picker.getByText(/^Leave the password out/).waitFor();
+      await workbench.screenshot("server address with a password");
+      await field.fill(ana);
+      await page.keyboard.press("Enter");
+      await shows(page.getByText(/is the remote of this machine now: 1 session there\.$/));
+      await team.waitFor();
+      await workbench.command("Notifications: Clear All Notifications");
+    },
+  );
 
   await step(t, "the page of another person's session names that person", async () => {
     await team.click();
@@ -291,12 +299,16 @@ test("a team on a PostgreSQL server shares sessions, and local work never waits 
     assert.equal(listed.find(({ title }) => title === "Write the tests")?.team, "shop");
   });
 
-  await step(t, "a server that is away is one row, and local sessions come as ever", async () => {
-    await stop();
-    await workbench.button(team, "Refresh Remote");
-    await row(/cannot be reached/).waitFor();
-    await workbench.screenshot("team away");
-    writeSession(lab.codexHome, { task: "A new local session", cwd: lab.project });
-    await shows(row(/^A new local session/));
-  });
+  await step(
+    t,
+    "an unreachable server has one row, and local sessions are listed as usual",
+    async () => {
+      await stop();
+      await workbench.button(team, "Refresh Remote");
+      await row(/cannot be reached/).waitFor();
+      await workbench.screenshot("team away");
+      writeSession(lab.codexHome, { task: "A new local session", cwd: lab.project });
+      await shows(row(/^A new local session/));
+    },
+  );
 });
