@@ -363,7 +363,7 @@ def ending(data: bytes) -> tuple[str, str | None]:
     """Return how the last turn ended, and why it failed."""
     state = read(data).state
     last = [*state.turns.counting()][-1]
-    return state.ended(last, is_last=True), last.reason
+    return state.ended(last), last.reason
 
 
 @BOTH
@@ -457,6 +457,15 @@ def test_without_tasks_a_turn_that_went_on_after_its_answer_was_interrupted(head
     state = read(rollout(head, *steps)).state
 
     assert [how for _, how in state.ends()] == ["open", "answered"]
+
+
+def test_without_tasks_a_turn_has_ended_when_another_followed_that_was_rolled_back():
+    steps = [user("a"), assistant("Done."), user("b"), shell("ls"), rollback(1)]
+    state = read(rollout(session("legacy"), *steps)).state
+
+    (first,) = state.turns.counting()
+    assert state.has_ended(first)
+    assert state.ended(first) == "answered"
 
 
 def test_compaction_between_turns_keeps_the_answer():

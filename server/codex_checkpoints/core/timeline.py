@@ -122,7 +122,7 @@ class Timeline(Fold):
         rows: list[TimelineTurn] = []
         for number, turn in enumerate(counted, 1):
             tally = self._tallies.get(turn.turn_id) or _Tally()
-            outcome = state.ended(turn, is_last=number == len(counted))
+            outcome = state.ended(turn)
             next_seq = counted[number].opened_seq if number < len(counted) else self.replay.seq + 1
             window = windows[max(0, bisect_right(opened, next_seq - 1) - 1)].number
             rows.append(

@@ -453,16 +453,22 @@ class Turns:
         still = (each for each in known if each is not None and each.is_in_force)
         return tuple(sorted(still, key=lambda each: each.order))
 
-    def ended(self, turn: Turn, *, followed: bool) -> Ended:
-        """Return how a turn ended; `followed`: by another turn, or by nothing after its answer."""
+    def has_ended(self, turn: Turn, *, answered: bool) -> bool:
+        """Return whether a turn has ended; `answered`: an answer comes last and no call waits."""
+        if turn.ended is not None or turn.in_task:
+            return turn.ended is not None
+        # Without task events a turn has ended when another follows, or when it was answered.
+        return turn is not self.turns[-1] or answered
+
+    def ended(self, turn: Turn, *, answered: bool) -> Ended:
+        """Return how a turn ended, as `has_ended`; one that was cut off is `open` nevertheless."""
         if turn.aborted:
             return "aborted"
         if turn.failed:
             return "failed"
         if turn.ended is not None:
             return "answered"
-        # Without task events a turn has ended when another follows, or when it was answered.
-        if turn.in_task or not followed:
+        if not self.has_ended(turn, answered=answered):
             return "open"
         if turn.reason is not None:
             return "failed"

@@ -29,7 +29,7 @@ from codex_checkpoints.core.restore.markers import (
 )
 from codex_checkpoints.core.turns import Turn
 from codex_checkpoints.service.history.digests import Digests
-from codex_checkpoints.service.reading.session_file import SessionFile, end_of, find_turn, has_ended
+from codex_checkpoints.service.reading.session_file import SessionFile, end_of, find_turn
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit, one_named
 from codex_checkpoints.service.sessions.sessions import CUT_OFF, Sessions, was_cut_off
 from codex_checkpoints.storage import records as stamps
@@ -79,7 +79,7 @@ class Markers:
         with self._writing(row.session_id) as append:
             append(markers.created(marker))
         state = opened.now().state
-        is_over = has_ended(find_turn(opened.now(), marker.turn_id, row.session_id), state)
+        is_over = state.has_ended(find_turn(opened.now(), marker.turn_id, row.session_id))
         return evolve(_placed(marker, opened), remark=None if is_over else CUT_OFF)
 
     def mark_once(self, session: str, label: str, turn: str, origin: Origin) -> None:
@@ -245,7 +245,7 @@ def _complete(
     last = next(reversed([*state.turns.counting()]), None)
 
     def is_over(turn: Turn) -> bool:
-        return has_ended(turn, state) or (cut_off and turn is last)
+        return state.has_ended(turn) or (cut_off and turn is last)
 
     if wanted is None:
         ended = [turn for turn in state.turns.counting() if is_over(turn)]

@@ -63,7 +63,7 @@ from codex_checkpoints.service.operation import (
     removed,
 )
 from codex_checkpoints.service.progress import paced_hashes
-from codex_checkpoints.service.reading.session_file import SessionFile, has_ended
+from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.reading.session_row import utc
 from codex_checkpoints.service.records.import_records import ImportRecords
 from codex_checkpoints.service.records.operation_records import continued_from, storing_restore
@@ -91,7 +91,7 @@ def turns_of(session_id: str, chronicle: Trace) -> tuple[PackedTurn, ...]:
     def end(turn: Turn) -> Literal["completed", "aborted", "open"]:
         if turn.aborted:
             return "aborted"
-        return "completed" if has_ended(turn, state) else "open"
+        return "completed" if state.has_ended(turn) else "open"
 
     return tuple(
         PackedTurn(

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 import rollouts as r
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.tail_summary import TailSummary, glance
-from codex_checkpoints.service.reading.session_file import is_between_turns
 from generated_rollouts import SPELLINGS, Spelling, damaged, hostile_lines, sessions
 
 FACTS = ("cwd", "first_text", "stamp", "name", "task", "model", "window", "turn_open")
@@ -50,7 +49,7 @@ def whole(data: bytes) -> dict[str, object]:
         "task": None if task is None else task.text,
         "model": state.model,
         "window": state.window,
-        "turn_open": not is_between_turns(state),
+        "turn_open": not state.is_between_turns,
         "tokens": None if told is None else (told.total, told.input),
     }
 

@@ -542,14 +542,23 @@ class State:
         """Set the head."""
         self.head, self.base = head, head.cwd
 
-    def ended(self, turn: Turn, *, is_last: bool) -> Ended:
+    @property
+    def is_between_turns(self) -> bool:
+        """Whether the session waits for its next turn (JUN-16, JUN-17)."""
+        turns = self.turns.turns
+        return not self.turns.task_open and (not turns or self.has_ended(turns[-1]))
+
+    def has_ended(self, turn: Turn) -> bool:
+        """Return whether a turn has ended."""
+        return self.turns.has_ended(turn, answered=self.ends_with_answer)
+
+    def ended(self, turn: Turn) -> Ended:
         """Return how a turn ended."""
-        return self.turns.ended(turn, followed=not is_last or self.ends_with_answer)
+        return self.turns.ended(turn, answered=self.ends_with_answer)
 
     def ends(self) -> Iterator[tuple[str, Ended]]:
         """Yield the end of each turn that was not rolled back, by its id, in order."""
-        counted = list(self.turns.counting())
-        return ((turn.turn_id, self.ended(turn, is_last=turn is counted[-1])) for turn in counted)
+        return ((turn.turn_id, self.ended(turn)) for turn in self.turns.counting())
 
 
 def no_seed(_session_id: str) -> Checkpoint | None:

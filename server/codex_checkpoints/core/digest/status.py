@@ -49,7 +49,7 @@ def status_of(state: State) -> Iterator[str]:
     counted = list(state.turns.counting())
     if counted:
         last = counted[-1]
-        yield ended_line(state.ended(last, is_last=True), asks=last.asks, reason=last.reason)
+        yield ended_line(state.ended(last), asks=last.asks, reason=last.reason)
     if state.turns.goal is not None and state.turns.goal.status is not None:
         yield goal_line(state.turns.goal.status)
     plans = [age for age, turn in enumerate(reversed(counted)) if turn.planned is not None]

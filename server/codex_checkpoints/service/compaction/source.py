@@ -44,7 +44,6 @@ from codex_checkpoints.service.reading.session_file import (
     Fingerprint,
     SessionFile,
     fingerprint,
-    is_between_turns,
 )
 from codex_checkpoints.service.records.operation_records import WindowOrigin
 from codex_checkpoints.service.refusal import Refusal, reading_file
@@ -100,7 +99,7 @@ class CompactionSource:
     @property
     def ended(self) -> bool:
         """Return whether no turn is open (JUN-17)."""
-        return is_between_turns(self.replay.state)
+        return self.replay.state.is_between_turns
 
 
 class Sources:

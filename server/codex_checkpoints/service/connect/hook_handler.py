@@ -20,7 +20,6 @@ from codex_checkpoints.service.connect.hook_calls import DOOR, UNSET_FIELDS, Cal
 from codex_checkpoints.service.history.current_window import CurrentWindow, window_of
 from codex_checkpoints.service.reading.checkpoints import View
 from codex_checkpoints.service.reading.derived_cache import DIGEST_RULES, CachedKind
-from codex_checkpoints.service.reading.session_file import has_ended
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions.sessions import Sessions, session_of
 from codex_checkpoints.storage import records as stamps
@@ -99,7 +98,7 @@ class HookHandler:
             raise Refusal("storage_error", message, {"reason": kept.storage_problem})
         if self._sessions.settings.mark_before_compaction:
             state = opened.now().state
-            ended = [turn.turn_id for turn in state.turns.counting() if has_ended(turn, state)]
+            ended = [turn.turn_id for turn in state.turns.counting() if state.has_ended(turn)]
             if ended:
                 from codex_checkpoints.service.markers import Markers
 

@@ -16,7 +16,7 @@ from attrs import Factory, asdict, define, frozen
 from codex_checkpoints.core.agents.codex.parsing import BOM, head_of
 from codex_checkpoints.core.agents.codex.reader import is_whole
 from codex_checkpoints.core.checkpoint.replay import LONGEST_TAIL, Replay
-from codex_checkpoints.core.checkpoint.state import Seeds, State, no_seed
+from codex_checkpoints.core.checkpoint.state import Seeds, no_seed
 from codex_checkpoints.core.converters import states
 from codex_checkpoints.core.events import HistoryBase, SessionMeta
 from codex_checkpoints.core.fields import is_object, load
@@ -448,17 +448,3 @@ def end_of(turn: Turn, turns: list[Turn]) -> int | None:
     # Without task events, or when it was cut off, a turn lasts up to the next one.
     following = turns[turns.index(turn) + 1 :]
     return following[0].opened - 1 if following else None
-
-
-def is_between_turns(state: State) -> bool:
-    """Return whether the session waits for its next turn (JUN-16, JUN-17)."""
-    turns = state.turns.turns
-    return not state.turns.task_open and (not turns or has_ended(turns[-1], state))
-
-
-def has_ended(turn: Turn, state: State) -> bool:
-    """Return whether a turn has ended."""
-    if turn.ended is not None or turn.in_task:
-        return turn.ended is not None
-    # Without task events: if another turn follows, or if it was answered and no call is running.
-    return turn is not state.turns.turns[-1] or state.ends_with_answer

@@ -18,7 +18,6 @@ from codex_checkpoints.core.checkpoint.tail_summary import TailSummary
 from codex_checkpoints.core.events import SessionMeta, Tokens
 from codex_checkpoints.service.reading.session_file import (
     SessionFile,
-    is_between_turns,
 )
 from codex_checkpoints.storage.contract import (
     Rollout,
@@ -51,7 +50,7 @@ def row_of(rollout: Rollout, session: SessionFile) -> Row:
         windows=state.windows + 1,
         compactions=state.compactions,
         turns=sum(1 for _ in state.turns.counting()),
-        turn_open=not is_between_turns(state),
+        turn_open=not state.is_between_turns,
         seq=replay.seq,
         problems=_json([f"{each.code}:{each.rollout_id}" for each in session.problems]),
         skipped=_json(_skipped(session)),

@@ -69,7 +69,6 @@ from codex_checkpoints.service.markers import Markers
 from codex_checkpoints.service.reading.session_file import (
     SessionFile,
     end_of,
-    has_ended,
     unknown_turn,
 )
 from codex_checkpoints.service.refusal import Refusal, misfit, reading_file, unreadable
@@ -172,7 +171,7 @@ def _at_turn(sessions: Sessions, row: Row, opened: SessionFile, marker: Marker) 
             found, behind = turns[place], turns[place + 1 : place + 2]
             live = sessions.catalogue.store.live_threads()
             cut_off = bool(behind) or was_cut_off(candidate, live, stamps.moment())
-            if not (has_ended(found, now.state) or cut_off):
+            if not (now.state.has_ended(found) or cut_off):
                 message = f"turn {found.turn_id[:80]!r} of {row.session_id} has not ended"
                 facts = {"sessionId": row.session_id, "turnId": found.turn_id}
                 raise Refusal("turn_not_complete", message, facts)

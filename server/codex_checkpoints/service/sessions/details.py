@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from codex_checkpoints.core.checkpoint.requests import request_in
 from codex_checkpoints.core.compaction import token_budget
-from codex_checkpoints.service.reading.session_file import has_ended
 from codex_checkpoints.service.reading.session_row import problems_of, skipped_of, utc
 from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.service.sessions.summaries import SessionDetail, TurnEntry
@@ -21,7 +20,7 @@ def detail_of(sessions: Sessions, session: str) -> SessionDetail:
                 turn.turn_id,
                 number,
                 request_in(turn),
-                has_ended(turn, state),
+                state.has_ended(turn),
                 turn.aborted,
                 utc(turn.stamp),
             )
