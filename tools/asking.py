@@ -230,8 +230,8 @@ def homes_in(folder: Path) -> list[Path]:
     )
 
 
-def copy_home(home: Path, place: Path) -> None:
-    """Copy a home, and let its sessions work in a folder that is there.
+def copy_home(home: Path, place: Path, config: str = "") -> None:
+    """Copy a home with our config.toml, and let its sessions work in a folder that is there.
 
     Files that point into each other by bytes stay as they are, and so do compressed ones.
     """
@@ -240,6 +240,10 @@ def copy_home(home: Path, place: Path) -> None:
     for name in ("work", "user", "out"):
         (place / name).mkdir(parents=True)
     shutil.copytree(home, place / "codex")
+    if config:
+        own = place / "codex/codex-checkpoints"
+        own.mkdir(exist_ok=True)
+        (own / "config.toml").write_text(config)
     files = list((place / "codex").rglob("*.jsonl"))
     data = {file: file.read_bytes() for file in files}
     pointing = any(b'"end_byte_offset"' in each for each in data.values())
@@ -295,6 +299,7 @@ class Drawn:
 
     def numbered(self, text: str) -> str:
         """Replace those folders, and all that is drawn anew."""
+        self._numbers.clear()  # one more id in an answer changes no other answer
         return DRAWN.sub(self._mark, self.plain(text))
 
     def _mark(self, found: re.Match[str]) -> str:

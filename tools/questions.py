@@ -12,6 +12,8 @@ from asking import Asked, Json, Peer, at, items, rows_of, text_of
 NOBODY = "01a00000-0000-7000-8000-00000000dead"
 MOST_SESSIONS = 3
 """So many sessions of a home are asked, the newest ones."""
+MOST_TURNS = 20
+"""So many turns of a session are asked one by one."""
 CURSOR = re.compile(r'(?<="nextCursor": ")[A-Za-z0-9+/=_-]+(?=")')
 
 
@@ -66,7 +68,7 @@ def read_session(asked: Asked, session: str) -> None:
     )
     for name in ("history", "windows", "outline", "losses", "notes", "marks", "lineage"):
         asked.both("read", name, session)
-    for name in ("pin", "hints", "restores", "digest", "timeline", "changes"):
+    for name in ("pin", "restores", "digest", "timeline", "changes"):
         asked.both("read", name, session)
     for options in (("--ref", "t1"), ("--query", "e", "--limit", "9")):
         asked.both("read", "recall", session, *options)
@@ -102,7 +104,6 @@ def refusals(asked: Asked, sessions: list[str]) -> None:
         ("uncompact", NOBODY),
         ("unpin", session, "nothing.py"),
         ("pin", session, "/etc/passwd"),
-        ("hints", session, '[{"uri": 1}]'),
         ("notes", "revoke", session, "nothing"),
         ("delete", session),
         ("unarchive", session),
@@ -234,9 +235,7 @@ def tour_of_markers(asked: Asked, session: str) -> str:
     for path in ("pinned.txt", "pinned.txt#L1-L2", "gone.txt"):
         asked.both("tour", "pin", session, path)
     asked.both("tour", "unpin", session, "gone.txt")
-    hint = '[{"uri": "pinned.txt", "verdict": "helpful", "pinForRestore": true}]'
-    asked.both("tour", "hints", session, hint)
-    for name in ("marks", "pin", "hints"):
+    for name in ("marks", "pin"):
         asked.both("tour", name, session)
     return str(at(first, "checkpointId"))
 
@@ -343,6 +342,9 @@ METHODS = (
     *("restoreDetails", "branches", "lineage", "audit", "compactPreview", "compact"),
     *("uncompact", "resume", "export", "import", "rename", "archive", "unarchive", "delete"),
     *("connect", "doctor", "digest", "recall", "search", "timeline", "transcript", "changes"),
+    *("searchSessions", "restoreFilesPreview", "restoreFiles", "undoRestoreFiles", "page"),
+    *("remote", "remoteSet", "remoteStatus", "remoteSessions", "remoteSession", "remoteDelete"),
+    *("searchRemote", "push", "pull"),
 )
 """Every method; `unasked` compares them with those of the build."""
 
@@ -358,9 +360,18 @@ def methods_that_read(ask: Callable[..., Json], session: str) -> None:
     ask("show", sessionId=session, turnId="1")
     ask("view", sessionId=session, turnId="1", caps={"maxDecisions": 1})
     ask("show", sessionId=session, turnId="99")
-    ask("transcript", sessionId=session, turnId="1")
+    for turn in items({"items": at(ask("timeline", sessionId=session), "turns")})[:MOST_TURNS]:
+        place = {"sessionId": session, "turnId": at(turn, "turnId")}
+        for name in ("show", "view", "transcript", "restoreFilesPreview"):
+            ask(name, **place)
     ask("recall", sessionId=session, query="e")
-    ask("search", text="the")
+    for number in range(MOST_TURNS):
+        ask("recall", sessionId=session, ref=f"#{number}")
+        ask("recall", sessionId=session, ref=f"t{number}")
+    for name in ("search", "searchSessions"):
+        ask(name, text="the")
+    for name in ("losses", "digest", "checkpoint"):
+        ask("page", kind=name, sessionId=session)
     ask("diff", sessionId=session, fromTurnId="1", toTurnId=None)
     ask("anchors", sessionId=session, limit=2)
     ask("compactPreview", sessionId=session, into="in-place", force=True)
@@ -374,7 +385,6 @@ def methods_that_change(ask: Callable[..., Json], session: str, place: Path) -> 
     ask("unmark", sessionId=session, checkpointId=gone)
     ask("pin", sessionId=session, path="pinned.txt#L2-L3")
     ask("unpin", sessionId=session, path="pinned.txt")
-    ask("hints", sessionId=session, items=[{"uri": "pinned.txt", "verdict": "noise"}])
     anchors = items(ask("anchors", sessionId=session))
     user = next((each for each in anchors if at(each, "source") == "user"), None)
     decision: Json = {"kind": "decision", "decisionId": "m1", "decision": "Go on"}

@@ -14,13 +14,14 @@ for either build, one after the other, and asked in this order:
 
 and once for all homes: the help of every command (`help`), and extension/src/client/protocol.ts
 (`generated`). What is drawn anew is replaced before comparing: ids and digests by numbers in the
-order of their first appearance, times by a mark. What `read` shows is never replaced, but for
-folders and for the age in the list of sessions. In `index.sqlite` the rows count, of saved states
-and digests only that they are there.
+order of their first appearance in an answer, times by a mark. What `read` shows is never replaced,
+but for folders and for the age in the list of sessions. In `index.sqlite` the rows count, of saved
+states and digests only that they are there.
 
 `--keep DIR` stores the answers of the build before and takes them from there the next time.
 `--allow FILE` names answers that may differ: a pattern a line, as `s01-*/read/sessions*`.
 `--without REGEX` takes a part out of all answers first, as a field that is new.
+`--config TEXT` is the config.toml of each home: with "digestTokens = 0" nothing quotes a session.
 The exit code is 1 where anything else differs.
 """
 
@@ -60,10 +61,10 @@ def taken(place: Path) -> Generator[None]:
             shutil.rmtree(place, ignore_errors=True)
 
 
-def answers_of(build: Build, home: Path) -> Answers:
+def answers_of(build: Build, home: Path, config: str = "") -> Answers:
     """Ask one build about one home; the caller holds the place."""
     place = PLACE / home.name
-    copy_home(home, place)
+    copy_home(home, place, config)
     calls = Calls(build, place / "out")
     try:
         asked = Asked(build, calls, place)
@@ -104,14 +105,16 @@ def methods_of(build: Build) -> list[str]:
     return re.findall(r"(?m)^## `checkpoints/(\w+)`", page)
 
 
-def kept(folder: Path | None, home: Path | None, ask: Callable[[], Answers]) -> Answers:
+def kept(
+    folder: Path | None, home: Path | None, ask: Callable[[], Answers], config: str
+) -> Answers:
     """Return what was kept of the build before, else ask, and keep it.
 
     Its name holds a digest of the questions and the home: answers to others are not used.
     """
     if folder is None:
         return ask()
-    seen = hashlib.sha256()
+    seen = hashlib.sha256(config.encode())
     for name in ("asking.py", "questions.py"):
         seen.update(Path(__file__).with_name(name).read_bytes())
     for file in sorted(home.rglob("*")) if home else ():
@@ -177,9 +180,11 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="where the answers of the build before are kept")
     parser.add_argument("--allow", type=Path, help="a file that names what may differ")
     parser.add_argument("--without", default="", help="what is taken out of all answers first")
+    parser.add_argument("--config", default="", help="our config.toml of each home")
     parser.add_argument("--jobs", type=int, default=2, help="so many homes at once")
     options = parser.parse_args()
     before, after = (Build(path.absolute()) for path in (options.before, options.after))
+    config: str = options.config
     lines = text_of(options.allow).splitlines() if options.allow else []
     allowed = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     with tempfile.TemporaryDirectory() as made:
@@ -190,10 +195,10 @@ def main() -> int:
             name = home.name if home else "help"
             with taken(PLACE / name):
                 if home:
-                    one = kept(options.keep, home, lambda: answers_of(before, home))
-                    two = answers_of(after, home)
+                    one = kept(options.keep, home, lambda: answers_of(before, home, config), config)
+                    two = answers_of(after, home, config)
                 else:
-                    one, two = kept(options.keep, None, lambda: helps(before)), helps(after)
+                    one, two = kept(options.keep, None, lambda: helps(before), ""), helps(after)
             return list(differences(name, one, two, allowed, options.without))
 
         different = False
