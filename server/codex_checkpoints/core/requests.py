@@ -81,9 +81,11 @@ class Request:
 
     def steer(self, text: str, ref: str, seq: int, order: int) -> None:
         """Add a message to the turn; one that only repeats the message before it adds no text."""
-        full = sum(map(len, self.texts[:-1])) > _LONGEST_JOINED
-        if text != self.texts[-1]:
-            self.texts[-1 if full else len(self.texts) :] = [text]
+        is_full = sum(map(len, self.texts[:-1])) > _LONGEST_JOINED
+        if is_full:
+            self.texts[-1] = text
+        elif text != self.texts[-1]:
+            self.texts.append(text)
         self.ref, self.seq, self.order = ref, seq, order
 
 

@@ -82,6 +82,10 @@ _GOAL_CONTEXT = ('<codex_internal_context source="goal">', "<goal_context>")
 _DELETED: Final = re.compile(r"\*\*\* Delete File: (.+?)(?:\\[rn]|[\r\n]|\Z)")
 _ADDED: Final = re.compile(r"\*\*\* Add File: (.+?)(?:\\[rn]|[\r\n]|\Z)")
 
+_FOLDER: Final = re.compile(r"<cwd>([^<]{1,4096})</cwd>")
+_FOLDER_WITHIN: Final = 1 << 16
+"""Code points of a message that are searched for the folder."""
+
 _NEVER = 1 << 62
 _NAMED = frozenset({None, "due", "done"})
 
@@ -447,7 +451,7 @@ def folder_in(item: UserMessage) -> str | None:
     """Return the folder of a session whose head has none (ROL-16)."""
     for text in item.texts:
         if "<environment_context>" in text[:256]:
-            found = re.compile(r"<cwd>([^<]{1,4096})</cwd>").search(text, 0, 65_536)
+            found = _FOLDER.search(text, 0, _FOLDER_WITHIN)
             if found is not None:
                 return found[1]
     return None
