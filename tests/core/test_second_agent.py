@@ -39,6 +39,8 @@ from codex_checkpoints.core.events import (
 from codex_checkpoints.core.losses.file_activity import FileActivity
 from codex_checkpoints.core.patches import PatchedFile
 from codex_checkpoints.core.recall.search import FileUses, Needle
+from codex_checkpoints.core.timeline import TurnCounts
+from codex_checkpoints.core.windows import HistoryWindow
 
 FOLDER = "/home/ana/shop"
 Node = dict[str, Any]
@@ -246,4 +248,20 @@ def test_digest_quotes_requests_answers_changes_and_the_failing_check():
         r"- t1 #8 exit 1 before later edits: pytest -q\nfailed: test_login, assert None is True",
         r"- #4 out: read:\ndef login(): ...  # see RFC 6265",
         "- #5 /home/ana/shop/auth.py",
+    ]
+
+
+def test_timeline_counts_the_calls_files_and_failed_checks_of_each_turn():
+    found: list[TurnCounts] = []
+    fed(lambda stream: found.append(TurnCounts(stream)))
+
+    rows = found[0].rows([HistoryWindow(0, None, None, 1, None)])
+
+    assert [(row.turn, row.turn_id, row.outcome, row.window) for row in rows] == [
+        (1, "turn-1", "answered", 0),
+        (2, "turn-13", "answered", 0),
+    ]
+    assert [(row.calls, row.files_changed, row.checks_failed) for row in rows] == [
+        (4, 1, 1),
+        (0, 0, 0),
     ]

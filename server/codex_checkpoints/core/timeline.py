@@ -7,12 +7,14 @@ from collections.abc import Sequence
 
 from attrs import Factory, define, evolve, frozen
 
+from codex_checkpoints.core.checkpoint.stream import Stream
 from codex_checkpoints.core.checkpoint.windowed_replay import WindowedReplay
 from codex_checkpoints.core.converters import states
 from codex_checkpoints.core.effects import Effects
 from codex_checkpoints.core.events import Called, CallEnded, Fold, Record, Tokens
 from codex_checkpoints.core.shell.commands import is_check
 from codex_checkpoints.core.turns import Ended, Turn
+from codex_checkpoints.core.windows import HistoryWindow
 
 MOST_ROWS = 400
 """With more turns a row represents several."""
@@ -58,48 +60,20 @@ class _Tally:
     failed: int = 0
 
 
-@frozen
-class _Saved:
-    version: int
-    replay: object
-    tallies: dict[str, _Tally]
+class TurnCounts(Fold):
+    """Counts the actions of each turn."""
 
-
-class Timeline(Fold):
-    """Counts the actions of each turn, together with a replay."""
-
-    def __init__(
-        self,
-        replay: WindowedReplay,
-        tallies: dict[str, _Tally] | None = None,
-    ) -> None:
-        """Begin before the first line, or after a saved timeline."""
-        self.replay = replay
+    def __init__(self, stream: Stream, tallies: dict[str, _Tally] | None = None) -> None:
+        """Follow a stream that has taken no record yet, or continue from saved counts."""
+        self._stream = stream
         self._tallies = {} if tallies is None else tallies
-        replay.follow(self)
-
-    def save(self) -> object | None:
-        """Return everything as JSON values; as `Replay.save`."""
-        replay = self.replay.save()
-        if replay is None:
-            return None
-        return states.unstructure(_Saved(SAVED, replay, self._tallies))
-
-    @classmethod
-    def load(cls, value: object) -> Timeline | None:
-        """Return the timeline that `save` stored; None if it is damaged or of another version."""
-        try:
-            kept = states.structure(value, _Saved)
-        except Exception:  # noqa: BLE001 - an unreadable cache is ignored
-            return None
-        replay = WindowedReplay.load(kept.replay) if kept.version == SAVED else None
-        return None if replay is None else cls(replay, kept.tallies)
+        stream.follow(self)
 
     def take(self, record: Record) -> None:
         """Count the events of a record for its turn."""
         if not record.counts:
             return
-        turns = self.replay.state.turns
+        turns = self._stream.state.turns
         turn = turns.at(record.turn_id)
         if turn is not None:
             tally = self._of(turn)
@@ -114,16 +88,16 @@ class Timeline(Fold):
             if isinstance(event, CallEnded) and (turn := turns.at(event.turn_id)) is not None:
                 self._ended(Effects(event), self._of(turn))
 
-    def turns(self) -> tuple[TimelineTurn, ...]:
-        """Return a row for each turn that was not rolled back."""
-        state, windows = self.replay.state, self.replay.windows()
+    def rows(self, windows: Sequence[HistoryWindow]) -> tuple[TimelineTurn, ...]:
+        """Return a row for each turn that was not rolled back; `windows` are those that count."""
+        state = self._stream.state
         opened = [window.opened_seq for window in windows]
         counted = list(state.turns.counting())
         rows: list[TimelineTurn] = []
         for number, turn in enumerate(counted, 1):
             tally = self._tallies.get(turn.turn_id) or _Tally()
             outcome = state.ended(turn)
-            next_seq = counted[number].opened_seq if number < len(counted) else self.replay.seq + 1
+            next_seq = counted[number].opened_seq if number < len(counted) else self._stream.seq + 1
             window = windows[max(0, bisect_right(opened, next_seq - 1) - 1)].number
             rows.append(
                 TimelineTurn(
@@ -152,6 +126,43 @@ class Timeline(Fold):
         tally.files.update({each.uri: None for each in effects.edits})
         failed = (each.script for each in effects.runs if each.outcome.failed)
         tally.failed += sum(is_check(script, failed=True) for script in failed)
+
+
+@frozen
+class _Saved:
+    version: int
+    replay: object
+    tallies: dict[str, _Tally]
+
+
+class Timeline(TurnCounts):
+    """The counts of a replay that also knows its windows."""
+
+    def __init__(self, replay: WindowedReplay, tallies: dict[str, _Tally] | None = None) -> None:
+        """Begin before the first line, or after a saved timeline."""
+        super().__init__(replay, tallies)
+        self.replay = replay
+
+    def save(self) -> object | None:
+        """Return everything as JSON values; as `Replay.save`."""
+        replay = self.replay.save()
+        if replay is None:
+            return None
+        return states.unstructure(_Saved(SAVED, replay, self._tallies))
+
+    @classmethod
+    def load(cls, value: object) -> Timeline | None:
+        """Return the timeline that `save` stored; None if it is damaged or of another version."""
+        try:
+            kept = states.structure(value, _Saved)
+        except Exception:  # noqa: BLE001 - an unreadable cache is ignored
+            return None
+        replay = WindowedReplay.load(kept.replay) if kept.version == SAVED else None
+        return None if replay is None else cls(replay, kept.tallies)
+
+    def turns(self) -> tuple[TimelineTurn, ...]:
+        """Return a row for each turn that was not rolled back."""
+        return self.rows(self.replay.windows())
 
 
 def merged(rows: Sequence[TimelineTurn], most: int = MOST_ROWS) -> tuple[int, list[TimelineTurn]]:
