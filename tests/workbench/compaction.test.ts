@@ -283,6 +283,9 @@ test("a session is compacted after a look at Codex's next request", async (t) =>
   await step(t, "a compaction is undone from its window", async () => {
     await workbench.menu(row(/, Window 1$/), "Undo Compaction");
     await shows(workbench.part("statusbar").getByText("Compaction undone."));
-    await shows(row(/^Uncompacted: Make the shop faster/));
+    // Below the session one goes on in, so that nobody takes the one for the other.
+    const source = row(/^Make the shop faster/);
+    await source.locator(".monaco-tl-twistie").click();
+    await shows(row(/^Uncompacted: Make the shop faster/).and(page.locator('[aria-level="3"]')));
   });
 });

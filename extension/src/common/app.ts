@@ -31,7 +31,7 @@ export interface App {
       session: SessionSummary,
       preserveFocus?: boolean,
     ): { sendOnceLoaded(place: PagePlace): void };
-    replace(sessionId: string, by: SessionSummary): void;
+    replace(sessionId: string, by: SessionSummary): boolean;
   };
 }
 
@@ -63,12 +63,22 @@ export async function askToChoose(): Promise<void> {
   await inform("Choose a session in the Sessions view first.");
 }
 
-/** Show a new session: replace another session's page with its page, and select its row. */
-export async function showNew(app: App, sessionId: string, insteadOf?: string): Promise<void> {
+/**
+ * Show a new session: replace another session's page with its page, and select its row.
+ *
+ * `opens`: show its page even if that of the other session was not open.
+ */
+export async function showNew(
+  app: App,
+  sessionId: string,
+  insteadOf?: string,
+  opens = false,
+): Promise<void> {
   const { summary } = await app.server.request("session", { sessionId });
   app.following.choose(summary);
-  if (insteadOf !== undefined) {
-    app.pages.replace(insteadOf, summary);
+  const isReplaced = insteadOf !== undefined && app.pages.replace(insteadOf, summary);
+  if (opens && !isReplaced) {
+    app.pages.preview(summary);
   }
   await app.tree.reveal(sessionId, false);
 }

@@ -67,7 +67,7 @@ export async function compact(
 async function showDone(app: App, session: SessionSummary, done: Compacted): Promise<void> {
   const { sessionId, compactionId } = done;
   if (done.into === "new" && sessionId !== null) {
-    void attempt(() => showNew(app, sessionId, session.sessionId));
+    void attempt(() => showNew(app, sessionId, session.sessionId, true));
   }
   const resuming = { "Resume in Terminal": () => sessionId && openCodex(sessionId, session.cwd) };
   const undoing = { Undo: () => compactionId && undo(app, compactionId, sessionId) };
@@ -88,7 +88,7 @@ function undo(app: App, compactionId: string, made: string | null): Promise<void
     const { into, sourceSessionId } = await app.server.request("uncompact", { compactionId });
     undone.add(sourceSessionId);
     if (into === "new") {
-      void attempt(() => showNew(app, sourceSessionId, made ?? undefined));
+      void attempt(() => showNew(app, sourceSessionId, made ?? undefined, true));
     }
     const sentence =
       into === "new"

@@ -66,13 +66,14 @@ export class SessionPages extends Tabs<"sessionId", SessionPage> {
     }
   }
 
-  /** Replace the open page of a session with another session's page. */
-  replace(sessionId: string, by: SessionSummary): void {
+  /** Replace the open page of a session with another session's page; false if none is open. */
+  replace(sessionId: string, by: SessionSummary): boolean {
     const before = this.find({ sessionId });
     if (before !== undefined) {
       this.show(by, before);
       before.close();
     }
+    return before !== undefined;
   }
 }
 
