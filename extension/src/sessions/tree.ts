@@ -313,18 +313,24 @@ export class SessionTree extends Tree<SessionNode> {
   }
 
   /** Rows for the source and for the branches, the newest first. */
-  async #branches({ group, session }: SessionRow) {
+  async #branches({ group, session, children }: SessionRow) {
     const none: { source: SessionNode[]; branches: SessionNode[] } = { source: [], branches: [] };
     if (session.branches === 0 && !isBranch(session)) {
       return none;
     }
     const { sessionId } = session;
     const { source, items } = await this.server.request("branches", { sessionId });
+    // One with a row of its own below this session needs no link to it.
+    const below = children.map((each) => each.kind === "session" && each.session.sessionId);
+    const isBelow = (branch: Branch) => below.includes(branch.sessionId);
     const rowOf = (branch: Branch, end: End) =>
       ({ kind: "branch", group, session, branch, end }) as const;
     return {
-      source: source === null ? [] : [rowOf(source, "source")],
-      branches: items.map((branch) => rowOf(branch, "branch")).reverse(),
+      source: source === null || isBelow(source) ? [] : [rowOf(source, "source")],
+      branches: items
+        .filter((branch) => !isBelow(branch))
+        .map((branch) => rowOf(branch, "branch"))
+        .reverse(),
     };
   }
 
