@@ -471,5 +471,6 @@ test("the icon of a row is filled as far as its context, and is a bubble without
   assert.equal(icon({ contextTokens: 1_000 }), "meter-0");
   assert.equal(icon({ contextTokens: 129_200 }), "meter-4");
   assert.equal(icon({ contextTokens: 300_000, nearlyFull: true }), "meter-8-alert");
+  assert.equal(icon({ contextTokens: 300_000 }), "meter-8-alert"); // over its window
   assert.equal(icon({ contextTokens: null }), "comment");
 });

@@ -95,7 +95,8 @@ function sessionIcon(session: SessionSummary): Pick<Appearance, "icon" | "colour
 function meterIcon(session: SessionSummary): string {
   const share = percent(session);
   const eighths = Math.min(8, Math.round((share ?? 0) / 12.5));
-  return share === null ? "comment" : `meter-${eighths}${session.nearlyFull ? "-alert" : ""}`;
+  const isFull = session.nearlyFull || isOver(session);
+  return share === null ? "comment" : `meter-${eighths}${isFull ? "-alert" : ""}`;
 }
 
 /** Check whether it was made from another session; a subagent is part of its parent. */
