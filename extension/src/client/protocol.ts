@@ -1433,7 +1433,7 @@ export interface Compacted {
   readonly resume: string | null;
 }
 
-/** A compaction by its id, by the id of the session that it made, or by the beginning of one. */
+/** A compaction by its id, by the id of the session that it made, or by a prefix of one. */
 export interface UncompactParams {
   readonly compactionId: string;
 }
@@ -1460,7 +1460,7 @@ export interface NotCompacted {
 }
 
 /**
- * How to go on with a session: the command `resume`, to be run in `cwd`.
+ * How to resume a session: the command `resume`, to be run in `cwd`.
  *
  * `cwdGone`: the folder is not on this machine, so Codex starts where it is called.  `compacted`
  * is a compaction that the setting `automatic` required, `notCompacted` why it was refused,

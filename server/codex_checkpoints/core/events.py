@@ -400,7 +400,7 @@ class Called:
 class Answered:
     """The model wrote a message; `text` is None if it was not read.
 
-    `final`: it is not a comment on work that goes on.
+    `final`: it is not a comment on unfinished work.
     """
 
     text: str | None
@@ -521,7 +521,7 @@ class AnswerRepeated:
 
 @frozen
 class AgentCalled:
-    """The turn called another agent, or asked it to go on."""
+    """The turn called another agent, or asked it to continue."""
 
     agent: str
     turn_id: str | None

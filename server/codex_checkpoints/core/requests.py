@@ -15,7 +15,7 @@ from attrs import define, frozen
 AskedKind = Literal["goal", "plan", "review", "agent"]
 
 GOAL_ENDED: Final = frozenset({"complete", "completed", "cleared"})
-"""The states of a goal that is not pursued any more; a paused or a limited one may go on."""
+"""The states of a goal that is no longer pursued; a paused or a limited one may continue."""
 
 LONGEST_ASKED: Final = 20_000
 """Code points of a request that are kept to be quoted whole."""

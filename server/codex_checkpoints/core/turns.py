@@ -318,7 +318,7 @@ class Turns:
             turn.asks = text is not None and asks(text)
 
     def failed(self, reason: str) -> None:
-        """Note an error; the turn goes on if Codex tries again."""
+        """Note an error; the turn continues if Codex tries again."""
         turn = self._running_turn()
         if turn is not None and turn.ended is None:
             turn.reason = reason

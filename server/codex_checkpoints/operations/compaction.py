@@ -1,4 +1,4 @@
-"""Compacts sessions, undoes a compaction, and says how to go on with a session."""
+"""Compacts sessions, undoes a compaction, and resumes a session."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class CompactParams:
 
 @frozen
 class UncompactParams:
-    """A compaction by its id, by the id of the session that it made, or by the beginning of one."""
+    """A compaction by its id, by the id of the session that it made, or by a prefix of one."""
 
     compaction_id: str
 
@@ -102,7 +102,7 @@ def uncompact(services: Services, params: UncompactParams) -> Uncompacted:
 
 
 def resume(services: Services, params: ResumeParams) -> Steps[Resumed]:
-    """Return how to go on; compact first if the settings ask for it."""
+    """Return the command to resume; compact first if the settings ask for it."""
     ready = resuming.check(services.sessions, params.session_id)
     if ready.wanted is None:
         return ready.resumed()
@@ -116,7 +116,7 @@ def resume(services: Services, params: ResumeParams) -> Steps[Resumed]:
 
 
 def resume_preview(services: Services, params: ResumeParams) -> Resumed:
-    """Return how to go on, and the steps before; write nothing."""
+    """Return the command to resume, and the steps before it; write nothing."""
     compacting = Compacting(services.sessions, outside(os.environ))
     return resuming.preview(services.sessions, compacting, params.session_id)
 

@@ -31,7 +31,7 @@ LARGEST_COPY = 5 << 20
 """Maximum size in bytes of a file that a hook copies."""
 
 _MOST_COPIES = 10_000
-"""Number of copies that are checked before Codex goes on."""
+"""Number of copies to check before Codex continues."""
 
 
 @frozen

@@ -53,7 +53,7 @@ COMMANDS = {
     "recall": Command("digest", "print a record of a session, or the lines that contain a text"),
     "apply": Command("notes", "add a checked fact, decision or plan to a session"),
     "notes": Command("notes", "list the facts and decisions of a session, or revoke one"),
-    "history": Command("history", "print what Codex would send when the session is resumed"),
+    "history": Command("history", "print the history that Codex would send on resume"),
     "windows": Command("history", "list the context windows of a session"),
     "outline": Command("history", "print an outline of a session, however long the session is"),
     "timeline": Command(
@@ -62,22 +62,22 @@ COMMANDS = {
     "changes": Command(
         "history", "list the files that a session changed, and which have changed since"
     ),
-    "losses": Command("history", "list what each compaction of a session lost"),
+    "losses": Command("history", "list the losses of each compaction of a session"),
     "compact": Command("compaction", "continue from a checkpoint instead of the whole history"),
     "uncompact": Command("compaction", "undo a compaction"),
     "resume": Command(
         "compaction", "continue a session in Codex; compact it first if the settings ask for it"
     ),
-    "diff": Command("history", "list what changed between the ends of two turns"),
+    "diff": Command("history", "list the changes between the ends of two turns"),
     "mark": Command("markers", "put a marker on a turn, to come back to"),
     "marks": Command("markers", "list the markers of a session"),
     "unmark": Command("markers", "remove a marker"),
     "relabel": Command("markers", "give a marker another label"),
-    "pin": Command("markers", "pin something for digests and state packs, or list what is pinned"),
+    "pin": Command("markers", "pin something for digests and state packs, or list the pins"),
     "unpin": Command("markers", "remove a pin"),
     "restore": Command("restore", "open a branch at a marker; the session itself does not change"),
     "restores": Command("restore", "list the restores of a session, or all"),
-    "restore-files": Command("files", "bring files back to what they were at the end of a turn"),
+    "restore-files": Command("files", "restore files to the end of a turn"),
     "undo-restore-files": Command("files", "put back the files that `restore-files` replaced"),
     "restore-details": Command("restore", "print everything about a restore"),
     "lineage": Command("restore", "show the tree of sessions to which a session belongs"),

@@ -47,13 +47,13 @@ def add(commands: Commands) -> None:
         value("--timeout", "SECONDS", "how long Codex may take for its summary", type=positive),
         value("--placement", "MODE", "manual, or pre_turn; only recorded", default="manual"),
         DIGEST_TOKENS,
-        flag("--dry-run", "only show what it would do"),
+        flag("--dry-run", "only preview the result"),
         flag("--force", "compact even if nothing is saved, or the last turn was cut off"),
         JSON,
         check=_wrong_compact,
         before=None,
     )
-    about = "its id, that of the session it made, or the beginning of one"
+    about = "its id, the id of the session that it made, or a prefix of one"
     compaction = value("compaction_id", "COMPACTION", about)
     commands.add("uncompact", _uncompact, compaction, JSON)
     only_print = flag("--print", "only print the command; change nothing")

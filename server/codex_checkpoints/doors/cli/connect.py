@@ -22,8 +22,8 @@ from codex_checkpoints.service.refusal import Refusal
 def add(commands: Commands) -> None:
     """Add the commands."""
     flags = (
-        flag("--dry-run", "show what would be written"),
-        flag("--remove", "remove what was put in"),
+        flag("--dry-run", "only show the planned changes"),
+        flag("--remove", "remove our entries"),
         flag("--status", "only report how they are connected"),
         flag("--yes", "write without asking"),
         flag("--json", "print JSON, and never ask"),

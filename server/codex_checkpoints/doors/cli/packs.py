@@ -13,11 +13,11 @@ def add(commands: Commands) -> None:
     """Add the commands."""
     file = value("file", "FILE", "the file to write", type=os.path.abspath)
     force = flag("--force", "replace a file that is there")
-    dry_run = flag("--dry-run", "only show what it would hold")
+    dry_run = flag("--dry-run", "only list the contents")
     commands.add("export", _export, ANY_SESSION, file, force, dry_run, JSON)
     file = value("file", "FILE", "the file to read", type=os.path.abspath)
     cwd = value("--cwd", "DIR", "the folder of the session", default=".")
-    dry_run = flag("--dry-run", "only show what it would do")
+    dry_run = flag("--dry-run", "only preview the result")
     commands.add("import", _import, file, cwd, dry_run, JSON)
 
 

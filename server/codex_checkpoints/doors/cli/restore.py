@@ -33,10 +33,10 @@ def add(commands: Commands) -> None:
     budget = value("--budget", "TOKENS", about, type=count)
     about = "include your last N messages in a hard restore, 0 to 5 (default 3)"
     window = value("--window", "N", about, type=whole, default=3)
-    about = "add a digest of so many tokens to a hard restore"
+    about = "add a digest of N tokens to a hard restore"
     digest = value("--digest-tokens", "N", about, type=whole, default=0)
     reason = value("--reason", "TEXT", "why, for the state pack and the record")
-    dry_run = flag("--dry-run", "only show what it would do")
+    dry_run = flag("--dry-run", "only preview the result")
     choices = (mode, budget, window, digest, reason, dry_run)
     add("restore", _restore, SESSION, MARKER, JSON, *choices)
     session = value("session_id", "SESSION", OF_OURS, nargs="?")

@@ -237,7 +237,7 @@ class App:
         return sessions
 
     async def _newest(self, ready: Coroutine[Any, Any, object]) -> None:
-        """Wait for the newest sessions of an index, which goes on; raises its earlier errors."""
+        """Wait for the newest sessions of an index, which continues; raises its earlier errors."""
         indexing, begun = asyncio.create_task(ready), asyncio.create_task(self._begun.wait())
         # Later errors are for those who wait for the whole index.
         indexing.add_done_callback(lambda task: task.cancelled() or task.exception())

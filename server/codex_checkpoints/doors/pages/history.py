@@ -200,7 +200,7 @@ UNREPORTED = "Codex's own instructions, usually 6,000 to 18,000"
 
 
 def compaction_lines(done: Compacted, screen: Screen) -> list[str]:
-    """Return the effects of a compaction: sizes, kept and dropped items, where it goes on."""
+    """Return the effects of a compaction: sizes, kept and dropped items, and the next session."""
     kinds = Counter(piece.kind for piece in done.dropped)
     counts = (f"{kind.replace('_', ' ')}: {count}" for kind, count in sorted(kinds.items()))
     left_out = ", ".join(counts)
@@ -241,7 +241,7 @@ def compaction_lines(done: Compacted, screen: Screen) -> list[str]:
 
 
 def resume_line(resumed: Resumed, screen: Screen) -> str:
-    """Return the command that goes on, in the folder of the session if that is here."""
+    """Return the command that resumes the session, in its folder if that is on this machine."""
     command = screen.codex(resumed.resume)
     if resumed.cwd is None or resumed.cwd_gone:
         return plain(command)
@@ -274,7 +274,7 @@ def resume_notices(resumed: Resumed, screen: Screen) -> list[str]:
 
 
 def uncompacted_lines(done: Uncompacted, screen: Screen) -> list[str]:
-    """Return the session in which the work goes on again."""
+    """Return the session in which the work continues."""
     return [
         f"Compaction {plain(done.compaction_id)} was undone.",
         f"continue: {plain(screen.codex(done.resume))}",

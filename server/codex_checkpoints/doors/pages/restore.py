@@ -97,7 +97,7 @@ def _pin(pin: marking.Pin) -> str:
 
 
 def restored_lines(done: restore.Restored, screen: Screen) -> list[str]:
-    """Return the result, the warnings, and how to go on; for a preview the expected result."""
+    """Return the result, the warnings, and how to resume; for a preview the expected result."""
     would = f"Would restore “{done.label}” ({done.mode}); nothing was written."
     lines = [
         plain(would if done.dry_run else done.headline),
@@ -228,7 +228,7 @@ def exported_lines(record: packs.Exported, _screen: Screen) -> list[str]:
 
 
 def imported_lines(record: packs.Imported, screen: Screen) -> list[str]:
-    """Return the imported contents, and how to go on; before that, the page of the pack."""
+    """Return the imported contents, and how to resume; before that, the page of the pack."""
     if record.resume is None:
         return page_lines(import_page(packs.arriving(record)), screen)
     return [

@@ -32,7 +32,7 @@ class NotCompacted:
 
 @frozen
 class Resumed:
-    """How to go on with a session: the command `resume`, to be run in `cwd`.
+    """How to resume a session: the command `resume`, to be run in `cwd`.
 
     `cwdGone`: the folder is not on this machine, so Codex starts where it is called.  `compacted`
     is a compaction that the setting `automatic` required, `notCompacted` why it was refused,
@@ -65,7 +65,7 @@ class Ready:
     def resumed(
         self, compacted: Compacted | None = None, declined: Refusal | None = None
     ) -> Resumed:
-        """Return how to go on, after the compaction that was wanted or refused."""
+        """Return how to resume, after the compaction that was wanted or refused."""
         session_id = self.source.session_id
         offer = self.offer
         if compacted is not None and compacted.compaction_id is not None:

@@ -177,7 +177,7 @@ class CompactionRecords:
         return found
 
     def find(self, name: str) -> Installed:
-        """Return a compaction by its id, the new session's, or the beginning of one of the two.
+        """Return a compaction by its id, the new session's id, or a prefix of one.
 
         Refuses `unknown_compaction`, with the compactions in force of a session that was named
         instead, `ambiguous_session`, `storage_error`.

@@ -158,7 +158,7 @@ def was_cut_off(row: Row, live: Container[str], now: datetime) -> bool:
 
 
 Report = Callable[[IndexProgress], bool]
-"""Callback after each slice of an index; returns whether to go on."""
+"""Callback after each slice of an index; returns whether to continue."""
 
 
 class Sessions:
