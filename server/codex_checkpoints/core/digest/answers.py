@@ -67,8 +67,8 @@ class TurnAnswers:
 
     def answers(self, ended: Ended, placed: Callable[[RecordPlace], RecordPlace]) -> list[Answer]:
         """Return the subagents' answers, then the turn's."""
-        told = (evolve(said, where=placed(said.where)) for said in self.subagents.values())
-        found = [Answer(said, ended, asks=False, by_subagent=True) for said in told]
+        given = (evolve(said, where=placed(said.where)) for said in self.subagents.values())
+        found = [Answer(said, ended, asks=False, by_subagent=True) for said in given]
         if (last := self.last) is not None:
             said = evolve(last, where=placed(last.where))
             found.append(Answer(said, ended, asks(last.text)))

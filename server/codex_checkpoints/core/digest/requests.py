@@ -47,7 +47,7 @@ _BEGINNING: Final = 200
 """A request that begins like a message beside it was only cut there: it is abbreviated."""
 
 
-Told = tuple[RecordPlace, str, str, bool]
+QuotableRequest = tuple[RecordPlace, str, str, bool]
 """A request: its place, its text, the reason for quoting it, and whether a message beside the
 digest begins with it."""
 
@@ -59,7 +59,7 @@ def request_rows(
 
     `allowed` removes the lines of a text that give orders to the agent.
     """
-    told = [*_told(gathered, terms, allowed)]
+    requests = [*_quotable(gathered, terms, allowed)]
     rows = list[SectionRow]()
     for limit, rules in _REQUEST_LIMITS:
         rows = [
@@ -69,16 +69,16 @@ def request_rows(
                 why,
                 (f"{anchor(where)} {_with_rules(text, limit, rules)}",),
             )
-            for where, text, why, is_beside in told
+            for where, text, why, is_beside in requests
         ]
         if sum(size_of(row.forms[-1]) for row in rows) <= room:
             break
     return rows
 
 
-def _told(
+def _quotable(
     gathered: DigestSource, terms: DigestTerms, allowed: Callable[[str], str]
-) -> Iterator[Told]:
+) -> Iterator[QuotableRequest]:
     """Yield the requests that are not beside the digest, each text once."""
     beside = {" ".join(ends_of(text.strip()).split()) for text in terms.beside}
     begun = {text[:_BEGINNING] for text in beside}
@@ -104,8 +104,8 @@ def _told(
 def _question(before: Answer, allowed: Callable[[str], str]) -> str:
     """Return the question that an assent answers, in brackets."""
     question = before.said.text.rstrip().rpartition("\n")[2] if before.is_question else ""
-    told = inline(allowed(question), _QUESTION)
-    return f" (asked: {told})" if told else ""
+    shown = inline(allowed(question), _QUESTION)
+    return f" (asked: {shown})" if shown else ""
 
 
 def _with_rules(clean: str, limit: int, most: int) -> str:
@@ -129,12 +129,12 @@ def _collapsed(text: str) -> str:
     rows = text.split("\n")
     keys = [_DIGITS.sub("0", each.strip()) if _TIME.search(each) else each.strip() for each in rows]
     times = Counter(keys)
-    told = set[str]()
+    seen = set[str]()
     kept = list[str]()
     for row, key in zip(rows, keys, strict=True):
         if times[key] < _REPEATS or len(key) < _LEAST_REPEATED:
             kept.append(row)
-        elif key not in told:
-            told.add(key)
+        elif key not in seen:
+            seen.add(key)
             kept.append(f"{row} (\u00d7{times[key]})")
     return "\n".join(kept)
