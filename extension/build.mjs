@@ -45,6 +45,16 @@ const pages = {
   sourcemap: watch ? "inline" : false,
 };
 
+/**
+ * The second script of the session's page.
+ * @type {import("esbuild").BuildOptions}
+ */
+const parsers = {
+  ...pages,
+  entryPoints: ["extension/src/webview/parsers.ts"],
+  globalName: "parsers",
+};
+
 /** @type {import("esbuild").BuildOptions} */
 const nodeTests = {
   ...shared,
@@ -82,7 +92,7 @@ if (tests) {
 }
 /** @type {string[]} */
 const inputs = [];
-for (const options of tests ? [nodeTests] : [extension, pages]) {
+for (const options of tests ? [nodeTests] : [extension, pages, parsers]) {
   const build = await context({ ...options, metafile: true });
   if (watch) {
     await build.watch();

@@ -21,7 +21,7 @@ const EXPECTED = [
   /^package\.json$/,
   /^(LICENSE|dist\/README\.md|dist\/THIRD-PARTY\.txt)$/,
   /^dist\/extension\.js$/,
-  /^dist\/webview\/(compaction|preview|push|sections|session)\.js$/,
+  /^dist\/webview\/(compaction|parsers|preview|push|sections|session)\.js$/,
   /^dist\/webview\/(conversation|pages|session)\.css$/,
   /^extension\/media\/([\w-]+\/)*[\w-]+\.(png|svg)$/,
   /^bundled\/launch\.py$/,

@@ -206,6 +206,16 @@ test("a page sets text and never markup, and runs nothing but its own script", (
   assert.doesNotMatch(/const policy = \[.*?\]/s.exec(host)?.[0] ?? "*", /unsafe|\*|https?:/);
 });
 
+test("the parsers of a conversation are in the second script of the page", () => {
+  const folder = "extension/src/webview";
+  const second = ["parsers.ts", "languages.ts"];
+  for (const name of readdirSync(folder).filter((each) => each.endsWith(".ts"))) {
+    const parsed = /^(?:import|export) (?!type ).*from "(?:[^.].*|.*\/markdown\.ts|\.\/languages\.ts)";/m;
+    const source = readFileSync(join(folder, name), "utf8").replaceAll("./markdown.ts", "");
+    assert.equal(parsed.test(source), second.includes(name), name);
+  }
+});
+
 test("transferred parts have familiar names", () => {
   const name = (part: string, id: string) => itemName({ part, id });
 

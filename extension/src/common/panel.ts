@@ -400,6 +400,9 @@ function html(folder: string, name: keyof typeof TYPES, ids: Ids<string>): strin
     `style-src 'nonce-${nonce}'`,
     `script-src 'nonce-${nonce}'`,
   ].join("; ");
+  // As plain text the parsers of the conversation delay nothing; the script runs them later.
+  const parsers = () =>
+    `<script type="text/plain" nonce="${nonce}">${part("parsers.js")}</script>\n`;
   const language = vscode.env.language.replace(/[^\w-]/g, "");
   return `<!DOCTYPE html>
 <html lang="${language}">
@@ -412,7 +415,7 @@ function html(folder: string, name: keyof typeof TYPES, ids: Ids<string>): strin
 </head>
 <body>
 <main id="page" class="${script}" data-ids="${attribute(JSON.stringify(ids))}"><p class="quiet" role="status">Reading the session…</p>${SKELETON}</main>
-<script nonce="${nonce}">${part(`${script}.js`)}</script>
+${script === "session" ? parsers() : ""}<script nonce="${nonce}">${part(`${script}.js`)}</script>
 </body>
 </html>`;
 }

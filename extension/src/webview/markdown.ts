@@ -1,20 +1,21 @@
 /** Renders Markdown as elements and text, from the tree of `page/model/markdown.ts`. */
 
-import { type Mark, readMarkdown, readTyped } from "../page/model/markdown.ts";
+import type { Mark } from "../page/model/markdown.ts";
 import { codeBlock } from "./code.ts";
 import { type Child, el, send, textOf } from "./draw.ts";
+import { loadedParsers } from "./loaded.ts";
 
 /** Level of the heading above a conversation. */
 const ABOVE = 3;
 
 /** Render a model's text; unchanged if it cannot be rendered. */
 export function markdownBlock(text: string): HTMLElement {
-  return blockOf(readMarkdown(text), text);
+  return blockOf(loadedParsers().readMarkdown(text), text);
 }
 
 /** Render a typed text. */
 export function typedBlock(text: string): HTMLElement {
-  return blockOf(readTyped(text), text);
+  return blockOf(loadedParsers().readTyped(text), text);
 }
 
 function blockOf(marks: readonly Mark[] | null, text: string): HTMLElement {

@@ -2,11 +2,9 @@
 
 import { type ConversationStep, charactersLeft, type Whole } from "../page/model/page.ts";
 import { button, el, fill, send, textOf } from "./draw.ts";
+import { markdownBlock, typedBlock } from "./markdown.ts";
 import { commandBlock, patchBlock, type Where } from "./patches.ts";
 import { link } from "./quotes.ts";
-
-/** The parsers, loaded with the first conversation, after the picture. */
-type Markdown = typeof import("./markdown.ts");
 
 /** Drawn steps in order, by the JSON of their values. */
 export type Rows = ReadonlyMap<string, HTMLElement>;
@@ -20,12 +18,11 @@ export async function rowsOf(
   drawn: Rows,
   where: Where,
 ): Promise<Rows> {
-  const markdown = await import("./markdown.ts");
   const rows = new Map<string, HTMLElement>();
   let start = performance.now();
   for (const step of steps) {
     const from = JSON.stringify(step);
-    rows.set(from, drawn.get(from) ?? stepRow(step, where, markdown));
+    rows.set(from, drawn.get(from) ?? stepRow(step, where));
     if (performance.now() - start > SLICE) {
       await new Promise((resolve) => window.setTimeout(resolve));
       start = performance.now();
@@ -60,7 +57,7 @@ export function takeWhole(whole: Whole): void {
 }
 
 /** Draw a step: a message, or a command with its output folded. */
-function stepRow(step: ConversationStep, where: Where, markdown: Markdown): HTMLElement {
+function stepRow(step: ConversationStep, where: Where): HTMLElement {
   const { ref, kind, about, hasFailed } = step;
   const record = link(ref, ref);
   const head = el(
@@ -69,12 +66,12 @@ function stepRow(step: ConversationStep, where: Where, markdown: Markdown): HTML
     record,
     el("span", { class: hasFailed ? "failed" : "about" }, about),
   );
-  const body = el("div", bodyOf(step, where, markdown));
+  const body = el("div", bodyOf(step, where));
   const rest = el("p.rest.quiet");
   const more = (left: number) => {
     const all = button("Show more", "link", () => {
       asked.set(ref, (whole) => {
-        fill(body, bodyOf({ ...step, ...textIn(step, whole.text) }, where, markdown, true));
+        fill(body, bodyOf({ ...step, ...textIn(step, whole.text) }, where, true));
         fill(rest, whole.left > 0 ? `${charactersLeft(whole.left)} are not shown.` : null);
         record.focus({ preventScroll: true });
       });
@@ -96,15 +93,14 @@ function textIn({ kind }: ConversationStep, text: string): Partial<ConversationS
 function bodyOf(
   { kind, text, printed }: ConversationStep,
   where: Where,
-  markdown: Markdown,
   isOpen = false,
 ): HTMLElement {
   switch (kind) {
     case "user":
-      return markdown.typedBlock(text);
+      return typedBlock(text);
     case "assistant":
     case "summary":
-      return markdown.markdownBlock(text);
+      return markdownBlock(text);
     case "plan":
       return el("div.words.as-it-is", textOf(text));
     case "patch":
