@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Push, RemoteSession } from "../../extension/src/client/protocol.ts";
+import { hitChoices, hitsText, nothingText } from "../../extension/src/team/model/hits.ts";
 import { type ListingPage, RemoteListing, rowId } from "../../extension/src/team/model/listing.ts";
 import { pushedWords, pushView, shownIn } from "../../extension/src/team/model/preview.ts";
 import {
@@ -348,4 +349,24 @@ test("sizes are those of the command line", () => {
     "2.3 MB",
     "7.0 TB",
   ]);
+});
+
+test("hits of the remote are choices below their session's name, without icons of others", () => {
+  const hit = {
+    ...{ turn: 3, turnId: "t3", seq: 41, kind: "assistant", at: null },
+    line: "Cache the $(rocket) prices\u202e",
+  };
+  const found = { items: [{ session: shared(), hits: [hit] }], more: true };
+
+  const [group] = hitChoices(found, "prices", folder, NOW);
+
+  assert.equal(group?.heading, "Make the shop faster · ben · 2h");
+  const [choice] = group?.choices ?? [];
+  assert.deepEqual([choice?.description, choice?.icon], ["turn 3", "comment"]);
+  assert.ok(!choice?.label.includes("$("), "an icon would be the model's");
+  assert.ok(!choice?.label.includes("\u202e"));
+  assert.deepEqual([choice?.hit, choice?.shared], [hit, shared()]);
+  assert.equal(hitsText(found), "The latest 1 hit in 1 session");
+  assert.equal(hitsText({ ...found, more: false }), "1 hit in 1 session");
+  assert.match(nothingText("prices"), /“prices” is not in the prompts/);
 });

@@ -127,6 +127,25 @@ test("sessions of the remote are listed, read, pulled and pushed", async (t) => 
     await page.setViewportSize(size);
   });
 
+  await step(t, "a search of the remote leads to the place of a hit", async () => {
+    await workbench.menu(remote, "Search Remote…");
+    const field = picker.locator("input");
+    await field.fill("step 4");
+    await page.keyboard.press("Enter");
+    await picker.getByPlaceholder("1 hit in 1 session").waitFor();
+    await workbench.screenshot("hits of the remote");
+    assert.equal(await picker.getByText(/^Make the shop faster/).count(), 1);
+    await picker.getByRole("option", { name: /^Step 4/ }).click();
+    const place = front.getByRole("region", { name: "Conversation" }).getByText("Step 4");
+    await becomes(() => place.first().isVisible(), true);
+    await workbench.screenshot("hit of the remote");
+    await workbench.command("Codex Checkpoints: Search Remote…");
+    await field.fill("nobody said this");
+    await page.keyboard.press("Enter");
+    await shows(page.getByText(/^“nobody said this” is not in the prompts/));
+    await workbench.command("Notifications: Clear All Notifications");
+  });
+
   await step(t, "a reloaded window opens no connection", async () => {
     const title = "Push “Write the tests of the shop”";
     const again = front.getByRole("button", { name: "Try Again" });

@@ -22,12 +22,14 @@ import {
   makeWords,
   pulledWords,
   pullWords,
+  type Remote,
   remoteOf,
   remoteTitle,
   setWords,
 } from "./model/texts.ts";
 import type { RemotePages } from "./page.ts";
 import type { PushPreview } from "./preview.ts";
+import { searchRemote } from "./search.ts";
 import type { RemoteNode } from "./tree.ts";
 
 /** The row of a session in the remote. */
@@ -41,6 +43,13 @@ export function teamCommands(
   const { remote } = app.tree;
   return {
     setRemote: () => askForRemote(app),
+    searchRemote: () =>
+      attempt(async () => {
+        const chosen = await chosenRemote(app);
+        if (chosen !== null) {
+          await searchRemote(app, chosen, pages);
+        }
+      }),
     refreshRemote: () => remote.refresh(),
     loadMoreRemote: () => remote.more(),
     retryRemote: () => remote.retry(),
@@ -115,15 +124,23 @@ async function setRemote({ server, tree }: App, place: string): Promise<void> {
   await inform(harmless(setWords(status)));
 }
 
+/** Return the remote of this machine; null after saying that none is set. */
+async function chosenRemote({ server }: App): Promise<Remote | null> {
+  const remote = remoteOf(await server.request("remote", {}));
+  if (remote === null) {
+    await inform("No remote is set on this machine yet: a folder, or a server.", {
+      "Set Remote…": () => runCommand("setRemote"),
+    });
+  }
+  return remote;
+}
+
 async function openPreview(
   app: App,
   session: SessionSummary,
   previews: Tabs<"sessionId", PushPreview>,
 ): Promise<void> {
-  if (remoteOf(await app.server.request("remote", {})) === null) {
-    await inform("No remote is set on this machine yet: a folder, or a server.", {
-      "Set Remote…": () => runCommand("setRemote"),
-    });
+  if ((await chosenRemote(app)) === null) {
     return;
   }
   const { sessionId } = session;

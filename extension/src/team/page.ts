@@ -1,7 +1,7 @@
 /** The page of a session in the remote: read-only, from a cached copy on this machine. */
 
 import type * as vscode from "vscode";
-import type { RemoteSession, SessionSummary } from "../client/protocol.ts";
+import type { RemoteSession, SearchHit, SessionSummary } from "../client/protocol.ts";
 import { longRequest } from "../client/requests.ts";
 import type { App } from "../common/app.ts";
 import { runCommand } from "../common/messages.ts";
@@ -12,18 +12,28 @@ import type { Shared } from "../page/model/page.ts";
 import { SessionPage } from "../page/page.ts";
 import { type Remote, remoteOf, remoteTitle, sharedOf } from "./model/texts.ts";
 
+/** A text that a search found in a session. */
+interface FoundText {
+  readonly text: string;
+  readonly hit: SearchHit;
+}
+
 /** The remote session pages of this window, one per session. */
 export class RemotePages extends Tabs<"sessionId", RemotePage> {
   constructor(app: App, extension: vscode.Uri) {
     super(app, extension, "remote", ["sessionId"], RemotePage);
   }
 
-  /** Show a session; an open page is loaded again, since there may have been a push meanwhile. */
-  show(session: RemoteSession): void {
+  /** Show a session, at a found text; an open page is loaded again: there may have been a push. */
+  show(session: RemoteSession, found: FoundText | null = null): void {
     const ids = { sessionId: session.sessionId };
     const before = this.find(ids);
-    this.open(cut(remoteTitle(session), 40), ids);
+    const page = this.open(cut(remoteTitle(session), 40), ids);
     void before?.renew();
+    if (found !== null && found.hit.turn !== null) {
+      const { turn, seq, line } = found.hit;
+      page.sendOnceLoaded({ kind: "place", turn, seq, found: { text: found.text, line } });
+    }
   }
 }
 

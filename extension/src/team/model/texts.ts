@@ -75,7 +75,7 @@ export function remoteTitle({ title, task }: Pick<RemoteSession, "title" | "task
 }
 
 /** Name the other person, or another machine of the same person. */
-function ownerText({ owner, machine }: RemoteSession, remote: Remote): string {
+export function ownerText({ owner, machine }: RemoteSession, remote: Remote): string {
   return plain(isOwn({ owner }, remote) ? machine : owner);
 }
 
