@@ -4,11 +4,13 @@ import base64
 import json
 from typing import Any
 
+import orjson
 import pytest
 
 from codex_checkpoints.core.checkpoint.redaction import MARK, may_hold_secret
-from codex_checkpoints.core.portable.redacted_lines import IMAGE, LineRedactor
+from codex_checkpoints.core.portable.redacted_lines import AUDIO, IMAGE, LineRedactor
 from planted_secrets import TOKEN, everything
+from recorded_kinds import all_records
 
 PASSWORD = "hunter2" + "x9Q"
 PICTURE = "data:image/png;base64," + base64.b64encode(b"pixels" * 40).decode()
@@ -198,3 +200,53 @@ def test_no_kind_of_record_leaks_a_secret() -> None:
     assert b"gAAAA" not in found
     assert found.count(b"\n") + 1 == len(everything(TOKEN).splitlines()) == redactor.lines
     assert set(redactor.kinds) == {"github", "url_password"}
+
+
+# Each is a secret wherever it stands: in a field of its own, in a command, and beside other texts.
+@pytest.mark.parametrize(
+    "secret",
+    [
+        pytest.param(TOKEN, id="a key with a known beginning"),
+        pytest.param(f"password={PASSWORD}", id="an assignment"),
+        pytest.param(f"mysql -p{PASSWORD} db", id="a command line"),
+        pytest.param(f"https://ana:{PASSWORD}@example.com/x", id="an address"),
+    ],
+)
+def test_every_known_kind_of_record_is_redacted(secret: str) -> None:
+    for record in all_records(secret):
+        found = LineRedactor().redacted(orjson.dumps(record))
+
+        assert PASSWORD.encode() not in found, record
+        assert TOKEN.encode() not in found, record
+        assert orjson.loads(found)["type"] == record["type"]
+
+
+def test_recordings_are_left_out() -> None:
+    sound = "data:audio/wav;base64," + base64.b64encode(b"sounds" * 40).decode()
+    record = {"type": "message", "content": [{"type": "input_audio", "audio_url": sound}]}
+    redactor = LineRedactor()
+
+    said = redactor.redacted(orjson.dumps({"type": "response_item", "payload": record}))
+    typed = redactor.redacted(
+        orjson.dumps(
+            {"type": "event_msg", "payload": {"message": f"hear {sound}", "audio": [sound]}}
+        )
+    )
+
+    assert orjson.loads(said)["payload"]["content"] == [{"type": "input_text", "text": AUDIO}]
+    assert orjson.loads(typed)["payload"] == {"message": f"hear {AUDIO}", "audio": []}
+    assert redactor.left_out == {"audio": 3}
+
+
+def test_encrypted_part_of_a_message_is_dropped_whole() -> None:
+    parts = [
+        {"type": "input_text", "text": "to you"},
+        {"type": "encrypted_content", "encrypted_content": "gAAAAB"},
+    ]
+    record = {"type": "response_item", "payload": {"type": "agent_message", "content": parts}}
+    redactor = LineRedactor()
+
+    found = orjson.loads(redactor.redacted(orjson.dumps(record)))
+
+    assert found["payload"]["content"] == parts[:1]
+    assert (redactor.left_out, redactor.lost_summary) == ({"encrypted": 1}, False)

@@ -1,8 +1,8 @@
 """Redacts the lines of a session for another machine, one by one.
 
 A line stays one line of JSON, and no line is added or removed, so that positions and ordinals stay.
-Secrets are redacted (DSC-81), in values and in keys.  Images, text that only the owner's account
-can decrypt, and unreadable lines are dropped: a quiet record replaces each.
+Secrets are redacted (DSC-81), in values and in keys.  Images, recordings, text that only the
+owner's account can decrypt, and unreadable lines are dropped: a quiet record replaces each.
 
 The same line gives the same bytes on every machine: the hashes of a pushed history depend on that.
 """
@@ -37,35 +37,33 @@ SHORTEST_SHOWN = 40
 SHOWN = 160
 """Code points that a preview shows of a long text."""
 
-REDACTION = f"2 {RULES_DIGEST}"
+REDACTION = f"3 {RULES_DIGEST}"
 """The inputs of redaction: this module's version, incremented with each change, and the rules."""
 
 PRIVATE_KEY = "private_key"
 """The kind of a secret that is refused and never only redacted."""
 
 IMAGE = "[image left out]"
+AUDIO = "[audio left out]"
 
 _COMPARED = ("id", "Id", "type", "role")
 """The ends of keys whose values Codex compares: no neighbour makes a secret of these."""
 
-_ENCRYPTED_ITEMS = frozenset(
-    {"reasoning", "compaction", "compaction_summary", "context_compaction"}
-)
-"""Items that have no content without their encrypted text."""
-
-_SUMMARIES = _ENCRYPTED_ITEMS - {"reasoning"}
+_SUMMARIES = frozenset({"compaction", "compaction_summary", "context_compaction"})
+_ENCRYPTED_ITEMS = _SUMMARIES | {"reasoning", "encrypted_content"}
+"""Items, and parts of them, that have no content without their encrypted text."""
 
 _QUIET: Json = {"type": "token_count", "info": None, "rate_limits": None}
 """A record without content, of a type that Codex writes often."""
 
-_DROPPED = (b"encrypted_content", b"image", b'"session_meta"', b'"compacted"')
+_DROPPED = (b"encrypted_content", b"image", b"audio", b'"session_meta"', b'"compacted"')
 """A line without these has nothing to drop."""
 
 _HIDING = (b"\\u", b"\\/")
 """Escapes that may hide a hint of a secret."""
 
-_DATA_IMAGE = re.compile(
-    r"data:image/[\w.+-]{1,40}(?:;[\w=.-]{1,40})*,[^\s\"'()<>]*", re.IGNORECASE
+_DATA_MEDIA = re.compile(
+    r"data:(image|audio)/[\w.+-]{1,40}(?:;[\w=.-]{1,40})*,[^\s\"'()<>]*", re.IGNORECASE
 )
 _USER_IN_URL = re.compile(r"(?<=://)[^/@\s]*@")
 
@@ -108,8 +106,8 @@ class FoundSecret(NamedTuple):
 class LineRedactor:
     """Redacts lines in order, and counts the changes.
 
-    `left_out` counts the dropped parts: `images`, `encrypted`, `unreadable` lines.  `lost_summary`:
-    the summary of the newest compaction that was read was dropped.
+    `left_out` counts the dropped parts: `images`, `audio`, `encrypted`, `unreadable` lines.
+    `lost_summary`: the summary of the newest compaction that was read was dropped.
     """
 
     lines: int = 0
@@ -189,6 +187,12 @@ class LineRedactor:
         if item.get("type") in _SUMMARIES:
             self.lost_summary = True
 
+    def _drop_media(self, media: re.Match[str]) -> str:
+        """Count an image or a recording; return the text that replaces it."""
+        is_image = media[1].lower() == "image"
+        self.left_out["images" if is_image else "audio"] += 1
+        return IMAGE if is_image else AUDIO
+
     # --- JSON values -----------------------------------------------------------------------------
 
     def _value(self, value: object) -> object:
@@ -204,8 +208,8 @@ class LineRedactor:
         for value in values:
             if is_object(value) and _is_encrypted(value):
                 self._drop_encrypted(value)
-            elif isinstance(value, str) and _DATA_IMAGE.fullmatch(value):
-                self.left_out["images"] += 1
+            elif isinstance(value, str) and (media := _DATA_MEDIA.fullmatch(value)):
+                self._drop_media(media)
             else:
                 found.append(self._value(value))
         if self._has_hint:
@@ -214,10 +218,11 @@ class LineRedactor:
         return found
 
     def _object(self, fields: Json) -> Json:
-        if _is_image(fields):
-            self.left_out["images"] += 1
-            kind = "input_text" if fields.get("type") == "input_image" else "text"
-            return {"type": kind, "text": IMAGE}
+        left_out = _media_of(fields)
+        if left_out is not None:
+            self.left_out["images" if left_out is IMAGE else "audio"] += 1
+            is_input = fields.get("type") in {"input_image", "input_audio"}
+            return {"type": "input_text" if is_input else "text", "text": left_out}
         found: dict[str, object] = {}
         before, self._has_hint = self._has_hint, False
         for key, value in fields.items():
@@ -264,10 +269,9 @@ class LineRedactor:
         return known
 
     def _text(self, text: str) -> str:
-        if "data:image/" in text.lower():
-            text, count = _DATA_IMAGE.subn(IMAGE, text)
-            if count:
-                self.left_out["images"] += count
+        lower = text.lower()
+        if "data:image/" in lower or "data:audio/" in lower:
+            text = _DATA_MEDIA.sub(self._drop_media, text)
         parts: list[str] = []
         end = 0
         found, has_hint = _NOTHING if self._is_clean else _secrets_in(text)
@@ -331,15 +335,19 @@ def _is_encrypted(item: Json) -> bool:
     return item.get("type") in _ENCRYPTED_ITEMS and bool(text_of(item.get("encrypted_content")))
 
 
-def _is_image(part: Json) -> bool:
-    """Return whether a part of a message or an answer of a tool is an image with its bytes."""
+def _media_of(part: Json) -> str | None:
+    """Return the replacement of an image or a recording with its bytes; None for another part."""
     match part.get("type"):
         case "input_image":
-            return True
-        case "image":
-            return any(part.get(key) for key in ("data", "source", "image_url"))
+            return IMAGE
+        case "image" if any(part.get(key) for key in ("data", "source", "image_url")):
+            return IMAGE
+        case "input_audio":
+            return AUDIO
+        case "audio" if any(part.get(key) for key in ("data", "source", "audio_url")):
+            return AUDIO
         case _:
-            return False
+            return None
 
 
 def _quiet(record: Json) -> Json:
