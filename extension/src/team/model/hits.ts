@@ -32,7 +32,8 @@ export function hitChoices(
 ): readonly SessionChoices[] {
   return items.map(({ session, hits }) => {
     const name = cut(remoteTitle(session), 80);
-    const heading = dotted(name, cut(ownerText(session, remote), 24), age(session.updatedAt, now));
+    const whose = cut(ownerText(session, remote), 24);
+    const heading = iconless(dotted(name, whose, age(session.updatedAt, now)));
     const choices = hits.map((hit) => {
       const { row } = hitRow(hit, text, now);
       const { description, icon } = row;
