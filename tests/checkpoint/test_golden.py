@@ -12,7 +12,7 @@ import pytest
 
 from codex_checkpoints.core.checkpoint.records import Caps, from_bytes, to_bytes
 from codex_checkpoints.core.checkpoint.view import view_v1
-from derived_state import story_checkpoint
+from derived_state import story_checkpoint, story_digests
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 STORIES = sorted(folder for folder in GOLDEN.glob("*") if folder.is_dir())
@@ -37,3 +37,7 @@ def test_story_has_a_reason_and_the_expected_end(
         *("README", "rollout.jsonl", "updates.jsonl", "hashes.json", "checkpoint.json", "view.txt")
     }
     assert (story / "README").read_text(encoding="utf-8").strip()
+
+
+def test_stories_have_the_expected_digests(golden: Callable[[Path, bytes], None]):
+    golden(GOLDEN / "digests.txt", story_digests(GOLDEN))

@@ -199,11 +199,12 @@ from codex_checkpoints.core.checkpoint.records import to_bytes
 from codex_checkpoints.core.checkpoint.records import Caps
 from codex_checkpoints.core.checkpoint.view import view_v1
 from codex_checkpoints.core.agents.codex import reader
-from derived_state import story_checkpoint
+from derived_state import story_checkpoint, story_digests
 whole = hashlib.sha256()
 for story in sorted(path for path in Path(sys.argv[2], "golden").iterdir() if path.is_dir()):
     checkpoint = story_checkpoint(story)
     whole.update(to_bytes(checkpoint) + view_v1(checkpoint, Caps()).encode())
+whole.update(story_digests(Path(sys.argv[2], "golden")))
 print(whole.hexdigest())
 """
 
@@ -223,6 +224,7 @@ def test_same_rollout_gives_the_same_bytes_in_another_process(
     for story in sorted(path for path in GOLDEN.iterdir() if path.is_dir()):
         expected.update((story / "checkpoint.json").read_bytes())
         expected.update((story / "view.txt").read_bytes())
+    expected.update((GOLDEN / "digests.txt").read_bytes())
 
     run = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(ROOT / "server"), str(ROOT / "tests")],

@@ -11,6 +11,9 @@ import pytest
 from codex_checkpoints.core.checkpoint.memory import Update, update_of
 from codex_checkpoints.core.checkpoint.records import Checkpoint, Limits
 from codex_checkpoints.core.checkpoint.replay import Replay
+from codex_checkpoints.core.digest.allocation import DigestTerms
+from codex_checkpoints.core.digest.extract import DigestExtract
+from codex_checkpoints.core.digest.render import digest_v1
 from codex_checkpoints.service.reading.session_file import open_session
 from codex_checkpoints.storage.rollout_file import FileReader
 
@@ -117,6 +120,17 @@ def story_checkpoint(story: Path) -> Checkpoint:
         accepted(json.loads(line) for line in lines if line),
         json.loads(hashes.read_bytes()) if hashes.exists() else {},
     )
+
+
+def story_digests(stories: Path) -> bytes:
+    """Return the digests of all stories of a folder, each below the name of its story."""
+    texts = list[str]()
+    for story in sorted(path for path in stories.iterdir() if path.is_dir()):
+        data, replay = (story / "rollout.jsonl").read_bytes(), Replay()
+        extract = DigestExtract(replay, "session")
+        replay.close(data[replay.feed(data) :])
+        texts.append(f"{story.name}\n{digest_v1(extract.gathered(), DigestTerms(1000)).text}")
+    return "\n".join(texts).encode()
 
 
 def task(data: bytes) -> tuple[str, str] | None:

@@ -550,6 +550,16 @@ def test_failure_before_later_edits_follows_the_passed_checks() -> None:
     assert "exit 2 before later edits: pytest tests/a.py" in failing
 
 
+def test_failure_whose_program_passed_later_is_one_line() -> None:
+    failed = r.shell("pytest -q", "E  assert 1 == 2\n1 failed in 0.1s", exit_code=1)
+    passed = r.shell("pytest --lf", "2 passed in 0.1s")
+    found = section(digest(r.turn(r.user("test it"), failed, passed)), "CHECKS")
+    assert [line.split(" ", 3)[3] for line in found] == [
+        rf"exit 0: pytest --lf{BREAK}2 passed in 0.1s",
+        "exit 1 before later edits: pytest -q",
+    ]
+
+
 @pytest.mark.parametrize(
     ("first", "then", "is_old"),
     [
@@ -850,6 +860,8 @@ def test_short_assent_appears_with_its_question() -> None:
         ("npm test", ["> cave-kit@1.0.2 test_of_77"]),
         ("cat package.json", ['"@bats/cave_77": "^7.0.1",']),
         ("cat hill.ts", ["import { bats_77 } from './cave_77';"]),
+        ("cat hill.ts", ["export * from './cave_77';"]),
+        ("cat dig.log", ["2026-01-01T10:00:07.123Z  INFO lamps: lit cave_77 in 7 ms"]),
         ("cat hill.ts", [f"{'bats_77(a,b);' * 40}"]),
         ("cat hill.css", ["border-bottom: 1px solid bats_77;"]),
     ],
@@ -864,6 +876,12 @@ def test_error_with_a_size_is_a_key_line() -> None:
     told = "RuntimeError: the cave is full, its limit is 10 MB per bat"
     found = digest(r.turn(r.user("look"), r.shell("python dig.py", told, exit_code=1)))
     assert told in "\n".join([*section(found, "CHECKS"), *section(found, "KEY_LINES")])
+
+
+def test_error_in_a_log_is_a_key_line() -> None:
+    told = "2026-01-01 10:00:07,123 ERROR lamps: none is left in cave_77"
+    found = digest(r.turn(r.user("look"), r.shell("cat dig.log", told)))
+    assert told in "\n".join(section(found, "KEY_LINES"))
 
 
 def test_scripts_of_a_package_are_quoted() -> None:
@@ -915,6 +933,23 @@ def test_dialog_and_an_older_look_are_not_key_lines() -> None:
     look = r.shell("cat bats_77.md", "x")
     found = digest(r.turn(r.user("dig"), dialog, look), r.turn(r.user("on"), r.assistant("So.")))
     assert "77" not in found.text
+
+
+def test_remark_before_the_answer_of_an_earlier_turn_is_no_key_line() -> None:
+    remark, answer = "I look into `cave_of_77`.", "I mended `cave_of_78` there.\nIt holds."
+    first = r.turn(r.user("dig"), r.assistant(remark), r.shell("make"), r.assistant(answer))
+    assert "cave_of_77" in digest(first).text
+    found = digest(first, r.turn(r.user("on"), r.assistant("So.")))
+    assert "cave_of_77" not in found.text
+    assert "cave_of_78" in found.text
+
+
+def test_patch_given_to_the_shell_is_a_refused_patch_until_its_file_changes() -> None:
+    failed = r.shell(CUT, "bash: line 1: ***: command not found", exit_code=127)
+    (line,) = section(digest(r.turn(r.user("dig"), failed)), "CHECKS")
+    assert "exit 127: apply_patch cave.py" in line
+    mended = digest(r.turn(r.user("dig"), failed, r.patch(update="cave.py")))
+    assert not section(mended, "CHECKS")
 
 
 def test_message_beside_the_digest_is_not_repeated() -> None:

@@ -5,7 +5,13 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.core.digest.line_selection import Candidate, Chosen, Heading, choose
+from codex_checkpoints.core.digest.line_selection import (
+    OMITTED,
+    Candidate,
+    Chosen,
+    Heading,
+    choose,
+)
 from codex_checkpoints.core.digest.records import Quote
 from codex_checkpoints.core.digest.scoring import TABLES, known_of
 from codex_checkpoints.core.record_place import RecordPlace
@@ -44,15 +50,27 @@ def is_allowed(candidate: Candidate) -> bool:
 
 
 def places(found: Chosen) -> set[tuple[int, int]]:
-    return {(record, row) for record, rows in found.lines.items() for row, _ in rows}
+    return {each.place for lines in found.lines.values() for each in lines}
 
 
 @given(candidates(), st.integers(0, 900))
 def test_selected_lines_cost_at_most_their_budget(given_: list[Candidate], room: int) -> None:
     found = chosen(given_, room)
     cost = sum(heading(record).size for record in found.lines)
-    cost += sum(len(text.encode()) + 3 for rows in found.lines.values() for _, text in rows)
+    cost += sum(len(row.encode()) + 3 for record in found.lines for _, row in found.rows(record))
     assert cost <= room
+
+
+def test_gap_between_selected_lines_is_marked() -> None:
+    text = "if lamp.is_lit_in(cave):\n}\n\ndig.in_the_cave(7)\nstone = 1\nleave.the_hill(8)"
+    known = known_of([Quote(RecordPlace("s", 1), "output", "make", text)], TABLES[True])
+    found = choose(known.lines, known.worths, [], 400, heading=heading)
+    assert [row for _, row in found.rows(0)] == [
+        "if lamp.is_lit_in(cave):",
+        "dig.in_the_cave(7)",
+        OMITTED,
+        "leave.the_hill(8)",
+    ]
 
 
 @given(candidates(), st.integers(0, 900), st.integers(0, 300))
@@ -75,6 +93,20 @@ def test_line_that_must_not_be_quoted_is_never_selected_and_gives_no_name(
 ) -> None:
     free = [each for each in given_ if is_allowed(each)]
     assert chosen(free, room).lines == chosen(given_, room).lines
+
+
+def test_two_hunks_of_a_patch_are_not_adjacent() -> None:
+    hunks = ("@@\n dig.the_cave(7)\n-x\n+leave.the_cave(8)", "@@\n dig.the_hill(9)")
+    text = "\n".join(["*** Update File: cave.py", *hunks])
+    patch = Quote(RecordPlace("s", 1), "patch", "cave.py", text)
+    known = known_of([patch], TABLES[True])
+    found = choose(known.lines, known.worths, [], 400, heading=heading)
+    assert [row for _, row in found.rows(0)] == [
+        "dig.the_cave(7)",
+        "leave.the_cave(8)",
+        OMITTED,
+        "dig.the_hill(9)",
+    ]
 
 
 def test_neighbour_of_a_selected_line_precedes_a_line_with_a_higher_score() -> None:
@@ -108,6 +140,21 @@ def test_file_patched_since_its_read_scores_less_in_an_open_turn() -> None:
     assert worth[rows[1]] > worth[rows[0]] > 0
 
 
+def test_line_of_a_file_that_the_last_answers_name_scores_higher() -> None:
+    rows = "torch_in_the_cave = lit_by(7)", "lamp_on_the_hill = lit_by(8)"
+    quotes = [
+        Quote(
+            RecordPlace("s", 1), "patch", "src/cave.py", f"*** Update File: src/cave.py\n {rows[0]}"
+        ),
+        Quote(
+            RecordPlace("s", 2), "patch", "src/hill.py", f"*** Update File: src/hill.py\n {rows[1]}"
+        ),
+        Quote(RecordPlace("s", 3), "answer", "", "I go on with `src/cave.py`."),
+    ]
+    worth = {each.text: each.worth for each in known_of(quotes, TABLES[True]).lines}
+    assert worth[rows[0]] > worth[rows[1]] > 0
+
+
 def test_line_that_occurs_more_often_scores_higher() -> None:
     rows = "torch_in_the_cave = lit_by(7)", "lamp_on_the_hill = lit_by(8)"
     texts = [rows[0], *rows]
@@ -116,6 +163,24 @@ def test_line_that_occurs_more_often_scores_higher() -> None:
     ]
     worth = {each.text: each.worth for each in known_of(quotes, TABLES[True]).lines}
     assert worth[rows[0]] > worth[rows[1]] > 0
+
+
+def test_command_that_only_looks_counts_by_its_names_alone() -> None:
+    quotes = [
+        Quote(RecordPlace("s", 1), "call", script, script)
+        for script in ("cat caves/of_the_deep_hill.py", "make caves/of_the_old_lamp.o")
+    ]
+    known = known_of(quotes, TABLES[True])
+    assert [each.worth > 0 for each in known.lines] == [False, True]
+    assert known.worths["caves/of_the_deep_hill.py"] > 0
+
+
+def test_list_of_a_folder_outside_any_project_scores_less() -> None:
+    own, others = (
+        known_of([Quote(RecordPlace("s", 1), "output", script, "lamp_77.py")], TABLES[False])
+        for script in ("ls -la caves/tmp", "ls -la /tmp | head -20")
+    )
+    assert own.worths["lamp_77.py"] > others.worths["lamp_77.py"]
 
 
 def test_import_of_installed_code_scores_less_than_a_file_of_the_project() -> None:

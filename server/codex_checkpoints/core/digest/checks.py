@@ -15,6 +15,7 @@ from codex_checkpoints.core.events import Outcome
 from codex_checkpoints.core.fields import renew
 from codex_checkpoints.core.record_place import RecordPlace
 from codex_checkpoints.core.shell.commands import covering, is_check, passed_by
+from codex_checkpoints.core.shell.script import BEGIN
 
 MOST = 1024
 """The most commands that are kept, the newest."""
@@ -34,7 +35,9 @@ class Checks:
         outcome = run.outcome
         command = ends_of(run.script)
         called_off = (outcome.printed or "").startswith("aborted by user")
-        if not is_check(run.script, failed=bool(outcome.failed) and not called_off):
+        is_patch = run.script.startswith(BEGIN)  # the agent gave a patch to the shell
+        failed = bool(outcome.failed) and not called_off
+        if is_patch or not is_check(run.script, failed=failed):
             self.last.pop((folder, command), None)
             return
         check = Check(where, command, covering(run.script), outcome, edits, run.seconds, folder)

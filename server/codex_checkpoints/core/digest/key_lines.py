@@ -38,9 +38,15 @@ def known_in(gathered: DigestSource, quotes: list[Quote]) -> QuotableLines:
 
 
 def _current(gathered: DigestSource, whole: Mapping[str, int]) -> Iterator[Quote]:
-    """Yield the quotes, without those whose files were all rewritten or deleted since."""
+    """Yield the quotes, without those whose files were all rewritten or deleted since.
+
+    Of earlier turns, the remarks before an answer are left out.
+    """
+    told = {each.said.where.seq for each in gathered.answers}
     names = {uri.rpartition("/")[2] for uri in whole}
     for quote in gathered.quotes:
+        if quote.kind == "answer" and quote.where.age and quote.where.seq not in told:
+            continue
         is_named = not names.isdisjoint(_WORDS.findall(quote.label))
         files = files_of(quote) if is_named and quote.kind != "answer" else ()
         if not files or any(whole.get(file, -1) <= quote.where.seq for file in files):

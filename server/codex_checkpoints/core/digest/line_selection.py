@@ -2,9 +2,9 @@
 
 Each line has a weight, and so has each name in it that is not quoted yet; the next line is the one
 with the highest gain per byte.  Lines of one record share a heading, so a second one costs less.  A
-neighbour of a chosen line weighs more, since a patch needs whole hunks.  The order depends neither
-on the room, which only ends it, so more room never quotes less, nor on the order of the input: of
-two lines with the same gain the newer one comes first.
+neighbour of a chosen line weighs more, since a patch needs whole hunks; a gap costs its mark.  The
+order depends neither on the room, which only ends it, so more room never quotes less, nor on the
+order of the input: of two lines with the same gain the newer one comes first.
 """
 
 from __future__ import annotations
@@ -28,6 +28,11 @@ LEAST: Final = 1 << 12
 """A line that adds less for a byte, in `_SCALE`, is never chosen, even if there is room."""
 
 _PART: Final = re.compile(r"[^./:-]+")
+
+OMITTED: Final = "\u2026"
+"""A row in place of lines that are not quoted."""
+
+_GAP: Final = len(OMITTED.encode()) + 2
 
 LineKey = tuple[int, int]
 """The number of a record, and the row in it."""
@@ -57,10 +62,19 @@ class Heading:
 
 @define(eq=False)
 class Chosen:
-    """The chosen lines by record, each with its row; `refused` counts lines not allowed."""
+    """The chosen lines by record, in order; `refused` counts lines not allowed."""
 
-    lines: dict[int, list[tuple[int, str]]] = Factory(dict[int, list[tuple[int, str]]])
+    lines: dict[int, list[Candidate]] = Factory(dict[int, list[Candidate]])
     refused: int = 0
+
+    def rows(self, record: int) -> Iterator[tuple[int, str]]:
+        """Yield the rows of a record with their places; `OMITTED` marks a gap between them."""
+        before = None
+        for each in self.lines[record]:
+            if before is not None and before not in each.beside:
+                yield -1, OMITTED
+            yield each.place[1], each.text
+            before = each.place
 
 
 def choose(  # noqa: PLR0913 - the inputs of a choice
@@ -88,10 +102,9 @@ def choose(  # noqa: PLR0913 - the inputs of a choice
         if room < 0:
             break
         packing.take(each)
-        record, row = each.place
-        chosen.lines.setdefault(record, []).append((row, each.text))
+        chosen.lines.setdefault(each.place[0], []).append(each)
     for lines in chosen.lines.values():
-        lines.sort()
+        lines.sort(key=lambda each: each.place)
     return chosen
 
 
@@ -147,10 +160,13 @@ class _Packing:
                 self._push(self._candidates[place], self._gain(self._candidates[place]))
 
     def cost(self, candidate: Candidate) -> int:
-        """Return the bytes that a line adds, with the line break or sign before it."""
+        """Return the bytes that a line adds, with the heading or the gaps around it."""
+        size = len(candidate.text.encode()) + 3
         record = candidate.place[0]
-        opens = 0 if record in self._opened else self._heading(record).size
-        return len(candidate.text.encode()) + 3 + opens
+        if record not in self._opened:
+            return size + self._heading(record).size
+        joined = sum(place in self._taken for place in candidate.beside)
+        return size + _GAP * (1 - joined)
 
     def _names(self, candidate: Candidate) -> Iterable[str]:
         if candidate.place[0] in self._opened:

@@ -139,12 +139,14 @@ class DigestSource:
         """Return whether a file was changed after a check."""
         return check.changes < self.edits
 
+    def passed_since(self, check: Check) -> bool:
+        """Return whether a program of a check passed after it."""
+        ran = ((check.folder, each) for each in check.programs if each)
+        return any(self.passed.get(each, -1) > check.where.seq for each in ran)
+
     def is_stale(self, check: Check) -> bool:
         """Return whether a file was changed after a check, or its program passed."""
-        ran = ((check.folder, each) for each in check.programs if each)
-        return self.is_late(check) or any(
-            self.passed.get(each, -1) > check.where.seq for each in ran
-        )
+        return self.is_late(check) or self.passed_since(check)
 
     @property
     def last_answer(self) -> Answer | None:

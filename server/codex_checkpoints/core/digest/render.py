@@ -241,5 +241,5 @@ def _rendered(quotes: Sequence[Quote], chosen: Chosen) -> Iterator[tuple[int, st
     """Yield the chosen lines, joined to one line per record; lines added by a patch are marked."""
     for number in sorted(chosen.lines):
         added = rows_with("+", quotes[number])
-        rows = ("+" * (place in added) + line for place, line in chosen.lines[number])
+        rows = ("+" * (place in added) + row for place, row in chosen.rows(number))
         yield number, f"- {heading_of(quotes[number])}{BREAK.join(rows)}"

@@ -20,6 +20,7 @@ NAME: Final = re.compile(
 _SHORTEST: Final = 5
 _LONGEST_LINE: Final = 240
 _LEAST_LINE: Final = 4
+_LONGEST_BETWEEN: Final = 8
 WHOLE_LINE: Final = 20
 """A line up to this many code points may be needed in full."""
 
@@ -56,11 +57,13 @@ _NO_NEWS: Final = re.compile(
     r"|\s*Traceback \(most recent call last\):|\s*\d+ files? changed, \d"
     r"|\s*[\u2713\u2714] |\s*\S+\.\w+\s+\d[\d.,]{0,12} [kM]i?B\b|> @?[^\s@]+@\d\S* \S+$"
     r"|\s*\"[\w@/.-]+\": \"(?:[\^~]|[<>]=? ?|npm:)?\d[\w.+-]*\",?\s*$"
-    r"|(?:[^\s:]+:\d+:)?\s*(?:import\b.*['\"]|[a-z]+(?:-[a-z]+)+: [^;()]+;\s*$)|\S{300}"
+    r"|\s*\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S* (?!.{0,80}(?:ERROR|FATAL|[Ee]rror\b|panic))"
+    r"|(?:[^\s:]+:\d+:)?\s*(?:import\b.*['\"]|export\b.{0,200} from ['\"]"
+    r"|[a-z]+(?:-[a-z]+)+: [^;()]+;\s*$)|\S{300}"
 )
 """A frame in third-party code, the line above a stack, the total below a list of changes, passed
-tests, build sizes, the banner of a script, package versions, imports, page styles, and generated
-code."""
+tests, build sizes, the banner of a script, package versions, a log without errors, imports,
+re-exports, page styles, and generated code."""
 
 _BREAK: Final = re.compile(r"\\n|\n")
 """A line break: literal in an output, escaped in a call's JSON arguments."""
@@ -119,6 +122,27 @@ def lines_of(quote: Quote) -> Iterator[tuple[int, str]]:
             yield place, line
 
 
+def split_rows(quote: Quote) -> list[str]:
+    """Return the rows of a quote, each at its place."""
+    is_json = quote.kind == "call" and quote.text.startswith("{")
+    return _BREAK.split(quote.text) if is_json else quote.text.split("\n")
+
+
+def are_adjacent(rows: Sequence[str], one: int, other: int, *, is_patch: bool) -> bool:
+    """Return whether only short rows, such as brackets, are between two places.
+
+    Rows that a patch removes do not count.
+    """
+    for row in rows[one + 1 : other]:
+        if is_patch and row.startswith("-"):
+            continue
+        if is_patch and _HEADERS.match(row):
+            return False
+        if len(row.removeprefix("+").strip()) > _LONGEST_BETWEEN:
+            return False
+    return True
+
+
 def _rows_of(quote: Quote) -> Iterator[tuple[int, str]]:
     """Yield the rows of a quote; for a patch or a difference, the rows that it leaves in a file."""
     if quote.kind == "patch":
@@ -134,8 +158,7 @@ def _rows_of(quote: Quote) -> Iterator[tuple[int, str]]:
                 listed = _LISTED.match(line)
                 yield place, line[listed.end() :] if listed else line
     else:
-        is_json = quote.kind == "call" and quote.text.startswith("{")
-        yield from enumerate(_BREAK.split(quote.text) if is_json else quote.text.split("\n"))
+        yield from enumerate(split_rows(quote))
 
 
 def _without_removed(quote: Quote) -> Iterator[tuple[int, str]]:

@@ -8,8 +8,9 @@ a turn differ from the rates after a turn.  All scores are integers.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
 from typing import Final, Literal
 
 from attrs import frozen
@@ -19,12 +20,15 @@ from codex_checkpoints.core.digest.quotes import files_of
 from codex_checkpoints.core.digest.records import Quote
 from codex_checkpoints.core.digest.rows import (
     WHOLE_LINE,
+    are_adjacent,
     edited,
     lines_of,
     names_in,
     plain_line,
     removed_since,
+    split_rows,
 )
+from codex_checkpoints.core.shell.commands import only_looks
 
 Source = Literal[
     "answer", "patch", "written", "call", "fresh", "older", "stale", "edited", "list", "other"
@@ -104,6 +108,10 @@ numbers and lines leave too few names."""
 _SAID: Final = 2
 """The weight of a byte in the newest turn's answer, in a script whose words are not names."""
 
+_ANSWERS: Final = 2
+_NAMED: Final = 150
+"""The percents for a line of a file that one of the last `_ANSWERS` answers names."""
+
 _OLDEST: Final = 1000
 """A turn of this age or older counts nothing."""
 
@@ -113,6 +121,9 @@ _DISTINCTIVE: Final = 8
 _FROM_FILES: Final = frozenset({"patch", "written", "output"})
 _IN: Final = r"(?:cd \S+ *(?:&&|;) *)?"
 _LISTS: Final = re.compile(rf"{_IN}(?:ls|find|fd|tree|rg --files|git ls-files)\b")
+_ELSEWHERE: Final = re.compile(r"\s(?:/(?:tmp|var|etc|usr|opt|proc)|~)(?![\w-])")
+"""A folder that no project is in."""
+
 _READS: Final = re.compile(
     rf"{_IN}(?:cat|sed|nl|head|tail|git (?:-\S+ +)*(?:diff|show|status))(?![\w-])"
 )
@@ -125,7 +136,10 @@ _OF_OTHERS: Final = re.compile(r"(?:node_modules|site-packages|\.venv|vendor)[/\
 
 @frozen
 class LineFeatures:
-    """A line that may be quoted, its place, and the amount of text after it."""
+    """A line that may be quoted, its place, and the amount of text after it.
+
+    `names_only`: it counts by its names alone.  `is_named`: the last answers name its file.
+    """
 
     place: LineKey
     text: str
@@ -133,6 +147,8 @@ class LineFeatures:
     source: Source
     bucket: int
     age: int
+    names_only: bool = False
+    is_named: bool = False
 
 
 @frozen
@@ -161,7 +177,15 @@ def known_of(quotes: Sequence[Quote], tables: Tables) -> QuotableLines:
         seen[row.text] += 1
     worths = {text: tables.lines.seen_often(worth, seen[text]) for text, worth in worths.items()}
     rows = sorted(newest.values(), key=_place)
-    return QuotableLines(tuple(_candidates(rows, worths)), names)
+    rows = [row for row in rows if row.names or worths[row.text]]
+    beside = _neighbours([row.place for row in rows], quotes)
+    return QuotableLines(
+        tuple(
+            Candidate(row.place, row.text, worths[row.text], row.names, tuple(beside[row.place]))
+            for row in rows
+        ),
+        names,
+    )
 
 
 def _place(row: LineFeatures) -> LineKey:
@@ -172,24 +196,30 @@ def _worth(row: LineFeatures, tables: Tables) -> int:
     """Return the own weight of a line."""
     if row.source == "answer" and not row.text.isascii():
         return _SAID * len(row.text.encode()) * 2 // (2 + row.age)
-    if len(row.text) < WHOLE_LINE:
+    if len(row.text) < WHOLE_LINE or row.names_only:
         return 0
-    return tables.lines.worth(row.source, row.bucket) * _OF_LINE // 100
+    worth = tables.lines.worth(row.source, row.bucket) * _OF_LINE // 100
+    return worth * _NAMED // 100 if row.is_named else worth
 
 
-def _candidates(rows: Sequence[LineFeatures], worths: Mapping[str, int]) -> Iterator[Candidate]:
-    """Yield the lines of rows in their order, each with its neighbours in the record."""
-    for at, row in enumerate(rows):
-        near = [*rows[max(at - 1, 0) : at], *rows[at + 1 : at + 2]]
-        beside = tuple(other.place for other in near if _is_beside(other.place, row.place))
-        worth = worths[row.text]
-        if row.names or worth:
-            yield Candidate(row.place, row.text, worth, row.names, beside)
+def _neighbours(
+    places: Iterable[LineKey], quotes: Sequence[Quote]
+) -> Mapping[LineKey, Sequence[LineKey]]:
+    """Return the adjacent ones of some places, which are in their order."""
+    beside = defaultdict[LineKey, list[LineKey]](list)
+    for number, group in groupby(places, lambda place: place[0]):
+        rows, is_patch = split_rows(quotes[number]), quotes[number].kind == "patch"
+        for one, other in pairwise(group):
+            if are_adjacent(rows, one[1], other[1], is_patch=is_patch):
+                beside[one].append(other)
+                beside[other].append(one)
+    return beside
 
 
 def rows_of(quotes: Sequence[Quote]) -> Iterator[LineFeatures]:
     """Yield the lines that may be quoted, without those that a later patch removed."""
     gone, own, patched = removed_since(quotes), edited(quotes), _patched(quotes)
+    told = "\n".join([each.text for each in quotes if each.kind == "answer"][-_ANSWERS:])
     later = sum(len(quote.text) for quote in quotes)
     names = dict[str, tuple[str, ...]]()
     for number, quote in enumerate(quotes):
@@ -197,7 +227,12 @@ def rows_of(quotes: Sequence[Quote]) -> Iterator[LineFeatures]:
         if quote.where.age >= _OLDEST:
             continue
         rows = list(lines_of(quote))
-        source = _source(number, quote, rows, own, patched)
+        files = [] if quote.kind in {"answer", "call"} else [*map(_name, files_of(quote))]
+        is_named = any(file and file in told for file in files)
+        is_stale = bool(files) and all(patched.get(file, -1) > number for file in files)
+        source = _source(quote, rows, own, reads_file=bool(files), is_stale=is_stale)
+        # A command that only looked says which file: its words are not needed again.
+        looks = quote.kind == "call" and only_looks(quote.label)
         left = len(quote.text)
         for place, text in rows:
             left = max(0, left - len(text) - 1)
@@ -206,8 +241,8 @@ def rows_of(quotes: Sequence[Quote]) -> Iterator[LineFeatures]:
             bucket = min(((later + left) // _NEAR).bit_length(), BUCKETS - 1)
             if text not in names:
                 names[text] = tuple(dict.fromkeys(names_in(text)))
-            age = quote.where.age
-            yield LineFeatures((number, place), text, names[text], source, bucket, age)
+            at, age = (number, place), quote.where.age
+            yield LineFeatures(at, text, names[text], source, bucket, age, looks, is_named)
 
 
 def _patched(quotes: Sequence[Quote]) -> dict[str, int]:
@@ -217,22 +252,23 @@ def _patched(quotes: Sequence[Quote]) -> dict[str, int]:
 
 
 def _source(
-    number: int,
     quote: Quote,
     rows: Sequence[tuple[int, str]],
     own: Collection[str],
-    patched: Mapping[str, int],
+    *,
+    reads_file: bool,
+    is_stale: bool,
 ) -> Source:
     if quote.kind != "output":
         return quote.kind
     if _OF_OTHERS.search(quote.label):
         return "other"
     if _LISTS.match(quote.label):
-        return "list" if len(rows) <= _LONG_LIST else "other"
-    files = files_of(quote)
-    if files and all(patched.get(_name(each), -1) > number for each in files):
+        is_near = len(rows) <= _LONG_LIST and not _ELSEWHERE.search(quote.label)
+        return "list" if is_near else "other"
+    if is_stale:
         return "stale"
-    if files or _READS.match(quote.label):
+    if reads_file or _READS.match(quote.label):
         return "older" if quote.where.age else "fresh"
     is_edited = any(len(row) >= _DISTINCTIVE and row in own for _, row in rows)
     return "edited" if is_edited else "other"
@@ -240,7 +276,3 @@ def _source(
 
 def _name(file: str) -> str:
     return file.rpartition("/")[2]
-
-
-def _is_beside(one: LineKey, other: LineKey) -> bool:
-    return one[0] == other[0] and abs(one[1] - other[1]) <= 2  # noqa: PLR2004 - a blank row between

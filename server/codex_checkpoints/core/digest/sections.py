@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
 
-from attrs import Factory, define
+from attrs import Factory, define, evolve
 
 from codex_checkpoints.core.changes.file_history import FileHistory
 from codex_checkpoints.core.checkpoint.policy import standing_policy
@@ -202,7 +202,10 @@ class Sections:
         return SectionRow(trail.where, " ".join(words) + names, "a changed file", (words[0],))
 
     def checks(self) -> Iterator[SectionRow]:
-        """Yield failing commands, passing ones, then failing ones from before later edits."""
+        """Yield failing commands, passing ones, then failing ones from before later edits.
+
+        A failure of a program that passed later is one line.
+        """
         groups: tuple[list[SectionRow], list[SectionRow], list[SectionRow]] = [], [], []
         for check in reversed(self._gathered.checks):
             if not self._terms.quotes(check.where) or self._ignored.script(check.command):
@@ -211,7 +214,9 @@ class Sections:
             stale = failed and self._gathered.is_stale(check)
             group = 0 if failed and not stale else 2 if stale else 1
             late = stale or self._gathered.is_late(check)
-            groups[group].append(self._check(check, late=late))
+            row = self._check(check, late=late)
+            is_past = failed and self._gathered.passed_since(check)
+            groups[group].append(evolve(row, text=row.shorter[0]) if is_past else row)
         for group in groups:
             yield from group
 
