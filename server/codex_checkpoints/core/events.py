@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Literal, Protocol
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from codex_checkpoints.core.fields import object_of
 from codex_checkpoints.core.patches import PatchedFile
@@ -585,9 +585,11 @@ Event = (
 )
 
 
-@frozen
+@define
 class Record:
     """One record of a session: its place, and its events in order.
+
+    Nobody changes it; a frozen one would take twice as long to make, and each line makes one.
 
     `seq` is its number, `position` counts the records from 1 through the chain of files; `file`
     numbers the files, `offset` and `length` are bytes, `length` is 0 if the record was skipped.

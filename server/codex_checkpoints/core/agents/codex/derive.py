@@ -223,14 +223,15 @@ class Deriver(Fold):
         item = line.item if self._parses(line) else line.signal
         repeats = isinstance(item, UserMessage) and item.in_history and known.typed
         self.item = "given" if repeats else item
-        self._inherit(item, line.seq, line.stamp)
+        if known.inherits is not False:
+            self._inherit(item, line.seq, line.stamp)
         if item == "unknown":
             self._scale.count("unknown_type")
         if line.tag in CALLS:
             self._note_rewritten(line.payload)
         own = line.seq >= known.own_from
         found = [*self._events(item, line)] if own else self._inherited(item)
-        if isinstance(item, events.TaskStarted | events.TurnContext):
+        if isinstance(item, (events.TaskStarted, events.TurnContext)):
             mode = mode_in(line.payload)
             found += [] if mode is None else [events.ModeSet(mode, item.turn_id)]
         return found
@@ -238,7 +239,7 @@ class Deriver(Fold):
     def _inherit(self, item: Item, seq: int, stamp: str | None) -> None:
         """Find where the own lines of a subagent begin, in a file that does not say so."""
         known = self.known
-        if known.inherits is False or known.head is None:
+        if known.head is None:
             return
         copied = is_copied(known.head, item, stamp)
         if known.inherits is None and copied is not None:

@@ -64,8 +64,8 @@ def _has_picture(content: object) -> bool:
 
 def turn_id_of(payload: Json) -> str | None:
     """Return the turn that a response item names, or None."""
-    passed = object_of(payload.get("internal_chat_message_metadata_passthrough"))
-    return text_of(passed.get("turn_id"))
+    passed = payload.get("internal_chat_message_metadata_passthrough")
+    return None if passed is None else text_of(object_of(passed).get("turn_id"))
 
 
 def turn_named_by(payload: Json) -> str | None:
