@@ -116,7 +116,7 @@ test("the page of a session shows each step of Codex as it happens, and nothing 
   // So low that the page scrolls.
   const workbench = await Workbench.open(t, lab, {
     whole: true,
-    size: { width: 1200, height: 560 },
+    size: { width: 1200, height: 700 },
   });
   const front = inFront(workbench.page);
   const steps = front.locator(".steps > li");
