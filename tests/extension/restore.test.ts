@@ -210,7 +210,8 @@ test("the parsers of a conversation are in the second script of the page", () =>
   const folder = "extension/src/webview";
   const second = ["parsers.ts", "languages.ts"];
   for (const name of readdirSync(folder).filter((each) => each.endsWith(".ts"))) {
-    const parsed = /^(?:import|export) (?!type ).*from "(?:[^.].*|.*\/markdown\.ts|\.\/languages\.ts)";/m;
+    const parsed =
+      /^(?:import|export) (?!type ).*from "(?:[^.].*|.*\/markdown\.ts|\.\/languages\.ts)";/m;
     const source = readFileSync(join(folder, name), "utf8").replaceAll("./markdown.ts", "");
     assert.equal(parsed.test(source), second.includes(name), name);
   }
