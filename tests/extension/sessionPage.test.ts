@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { TimelineTurn, TurnEntry } from "../../extension/src/client/protocol.ts";
-import { fromPage, readState } from "../../extension/src/common/model/pages.ts";
+import { fromPage, keyOf, readState } from "../../extension/src/common/model/pages.ts";
+import { PAGE_IDS } from "../../extension/src/common/model/sections.ts";
 import {
   areaPath,
   chosenIn,
@@ -216,6 +217,13 @@ test("a page keeps the ids of what it shows", () => {
   assert.deepEqual(readState({ sessionId: "s", turn: 3 }, ["sessionId"]), { sessionId: "s" });
   assert.equal(readState({ sessionId: 1 }, ["sessionId"]), null);
   assert.equal(readState(null, ["sessionId"]), null);
+});
+
+test("a page that a reload restored has the key of the page that was open", () => {
+  const ids = { sessionId: "", turnId: "", name: "/p/a.json", folder: "/p/b c", kind: "import" };
+  const restored = readState(ids, PAGE_IDS);
+  assert.equal(keyOf(restored ?? {}), keyOf(ids));
+  assert.notEqual(keyOf({ name: "a b", folder: "c" }), keyOf({ name: "a", folder: "b c" }));
 });
 
 test("a page requests an action on a turn in known words", () => {

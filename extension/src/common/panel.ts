@@ -10,7 +10,7 @@ import { whyDown } from "../client/model/status.ts";
 import { codeOf, errorWords, remedied } from "../client/requests.ts";
 import type { Changes } from "../sessions/sessionInView.ts";
 import type { App } from "./app.ts";
-import { type FromPage, fromPage, readState, type ToPage } from "./model/pages.ts";
+import { type FromPage, fromPage, keyOf, readState, type ToPage } from "./model/pages.ts";
 import { harmless, plain } from "./model/text.ts";
 
 /** The stylesheets of the pages, in order. */
@@ -382,10 +382,6 @@ export class Tabs<K extends string, P extends Page> implements vscode.Disposable
     page.open();
     return page;
   }
-}
-
-function keyOf(ids: Ids<string>): string {
-  return Object.values(ids).join(" ");
 }
 
 /** Inline the page's style and script: fetched ones would arrive after its content. */

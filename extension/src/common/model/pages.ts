@@ -92,6 +92,11 @@ export function readState<K extends string>(
     : null;
 }
 
+/** Return a key of ids, which does not depend on their order. */
+export function keyOf(ids: Readonly<Record<string, string>>): string {
+  return JSON.stringify(Object.entries(ids).sort());
+}
+
 /** Parse a page's message; null if it is invalid. */
 export function fromPage(value: unknown): FromPage | null {
   const given = Object(value) as Record<string, unknown>;
