@@ -29,10 +29,12 @@ export class RemotePages extends Tabs<"sessionId", RemotePage> {
     const ids = { sessionId: session.sessionId };
     const before = this.find(ids);
     const page = this.open(cut(remoteTitle(session), 40), ids);
-    void before?.renew();
+    // The text may be in a turn that the page did not have so far.
+    const renewed = before?.renew() ?? Promise.resolve();
     if (found !== null && found.hit.turn !== null) {
       const { turn, seq, line } = found.hit;
-      page.sendOnceLoaded({ kind: "place", turn, seq, found: { text: found.text, line } });
+      const place = { kind: "place", turn, seq, found: { text: found.text, line } } as const;
+      void renewed.then(() => page.sendOnceLoaded(place));
     }
   }
 }
