@@ -26,7 +26,7 @@ export class Reports implements vscode.Disposable {
   }
 
   open(kind: string, some: Partial<PageIds> = {}, column?: vscode.ViewColumn): SectionsPage {
-    const ids = { sessionId: "", turnId: "", name: "", folder: "", ...some, kind };
+    const ids = idsOf(kind, some);
     const before = kind === "record" ? this.#record : null;
     const old = before === null ? undefined : this.#tabs.find(before);
     const page = this.#tabs.open(FIRST[kind] ?? "Report", ids, undefined, false, column);
@@ -44,14 +44,25 @@ export class Reports implements vscode.Disposable {
     this.open("record", { sessionId, name }, column);
   }
 
-  /** Show a page with a question; true if the user agrees, false if it is closed. */
+  /**
+   * Show a page with a question; true if the user agrees, false if it is closed.
+   *
+   * An open page is loaded again: the user agrees to what would be done now.
+   */
   ask(kind: string, some: Partial<PageIds> = {}): Promise<boolean> {
-    return this.open(kind, some).answer();
+    const before = this.#tabs.find(idsOf(kind, some));
+    const page = this.open(kind, some);
+    void before?.renew();
+    return page.answer();
   }
 
   dispose(): void {
     this.#tabs.dispose();
   }
+}
+
+function idsOf(kind: string, some: Partial<PageIds>): PageIds {
+  return { sessionId: "", turnId: "", name: "", folder: "", ...some, kind };
 }
 
 /** Tab titles until the pages are loaded. */
@@ -84,6 +95,10 @@ class SectionsPage extends AnsweredPage {
     return new Promise((answer) => {
       this.#answer = answer;
     });
+  }
+
+  renew(): Promise<void> {
+    return this.look();
   }
 
   protected concerns(changes: ReadonlySet<string>): boolean {
@@ -136,7 +151,9 @@ class SectionsPage extends AnsweredPage {
         ? await longRequest(server, "Reading the pack", "page", asked, token)
         : await server.request("page", { ...asked, workDoneToken: null }, token);
     if (page === undefined) {
-      this.close(); // the user cancelled it
+      if (!token.isCancellationRequested) {
+        this.close(); // the user cancelled it
+      }
       return null;
     }
     this.#page = page;
