@@ -188,6 +188,21 @@ def test_push_does_not_read_a_session_again_after_its_preview(
     assert b"six" not in machines.stored()
 
 
+def test_preview_for_one_remote_is_not_used_for_another(machines: Machines, pusher: Peer) -> None:
+    path = machines.chat("one", "two")
+    (session,) = ask(pusher, "push", sessionIds=[thread(1)], dryRun=True)["sessions"]
+    look = path.stat()
+    path.write_bytes(path.read_bytes().replace(b"two", b"six"))
+    os.utime(path, ns=(look.st_atime_ns, look.st_mtime_ns))  # only reading notices it
+
+    # A server has an index of texts, which a folder lacks, so the texts must be read again.
+    ask(pusher, "remoteSet", place=str(machines.there.user / "other"), make=True)
+    (sent,) = ask(pusher, "push", sessionIds=[thread(1)])["sessions"]
+
+    assert sent["state"] == "pushed"
+    assert sent["digest"] != session["digest"]
+
+
 def test_consent_to_redacted_secrets_in_a_preview_is_not_one_for_the_push(
     machines: Machines, pusher: Peer
 ) -> None:

@@ -150,8 +150,12 @@ def push(services: Services, params: PushParams) -> Steps[Push]:
     """Push sessions, or only preview the push; the preview is kept for the push after it."""
     prepared = yield from prepare_push(services, params)
     if params.dry_run:
-        going, allow_redacted = prepared.going, params.allow_redacted
-        services.preview.keep(prepared.spool, going, allow_redacted=allow_redacted)
+        services.preview.keep(
+            prepared.spool,
+            prepared.going,
+            prepared.chosen.place,
+            allow_redacted=params.allow_redacted,
+        )
         return prepared.shown
     with closing(prepared):
         return (yield from send(services, prepared))
@@ -182,7 +186,7 @@ def prepare_push(services: Services, params: PushParams) -> Steps[Preparation]:
                 if session in unchanged:
                     known.append(unchanged[session])
                 else:
-                    kept = _kept(services, session, preview, params)
+                    kept = _kept(services, chosen, session, preview, params)
                     going.append(kept or _read(services, chosen, session, spool, params))
             except Refusal as refusal:
                 if len(wanted) == 1:
@@ -248,10 +252,14 @@ def _asked(
 
 
 def _kept(
-    services: Services, session: str, preview: KeptPreview, params: PushParams
+    services: Services,
+    chosen: ChosenRemote,
+    session: str,
+    preview: KeptPreview,
+    params: PushParams,
 ) -> Outgoing | None:
     """Return a session as its preview has it, None if it has changed or was not shown like that."""
-    kept = preview.session(session, allow_redacted=params.allow_redacted)
+    kept = preview.session(session, chosen.place, allow_redacted=params.allow_redacted)
     if kept is None or kept.inputs != inputs_of(services.sessions, services.sessions.own(session)):
         return None
     shown = ShownSession(session, kept.lines, kept.prefix)

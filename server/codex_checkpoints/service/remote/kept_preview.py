@@ -23,25 +23,32 @@ class KeptPreview:
 
     _spool: Spool | None = None
     _going: tuple[Outgoing, ...] = ()
+    _place: str = ""
     _allow_redacted: bool = False
 
-    def keep(self, spool: Spool, going: tuple[Outgoing, ...], *, allow_redacted: bool) -> None:
+    def keep(
+        self, spool: Spool, going: tuple[Outgoing, ...], place: str, *, allow_redacted: bool
+    ) -> None:
         """Keep a preview instead of the earlier one, and close its file later."""
         self.close()
         if not going or spool.size > MOST_BYTES:
             spool.close()
             return
-        self._spool, self._going, self._allow_redacted = spool, going, allow_redacted
+        self._spool, self._going = spool, going
+        self._place, self._allow_redacted = place, allow_redacted
 
     def take(self) -> KeptPreview:
         """Return the preview, which the caller closes; nothing is kept any longer."""
-        taken = KeptPreview(self._spool, self._going, self._allow_redacted)
+        taken = KeptPreview(self._spool, self._going, self._place, self._allow_redacted)
         self._spool, self._going = None, ()
         return taken
 
-    def session(self, session_id: str, *, allow_redacted: bool) -> Outgoing | None:
-        """Return a session that was read under the same conditions; it may have changed since."""
-        if allow_redacted != self._allow_redacted:
+    def session(self, session_id: str, place: str, *, allow_redacted: bool) -> Outgoing | None:
+        """Return a session that was read for this remote and this consent.
+
+        It may have changed since.
+        """
+        if (place, allow_redacted) != (self._place, self._allow_redacted):
             return None
         return next((each for each in self._going if each.session_id == session_id), None)
 
