@@ -238,6 +238,26 @@ def test_recordings_are_left_out() -> None:
     assert redactor.left_out == {"audio": 3}
 
 
+@pytest.mark.parametrize(
+    ("media_type", "left_out"),
+    [("image/png", {"images": 1}), ("audio/wav", {"audio": 1}), ("text/plain", {})],
+)
+def test_image_or_recording_that_a_result_embeds_is_left_out(
+    media_type: str, left_out: dict[str, int]
+) -> None:
+    blob = base64.b64encode(b"bytes" * 40).decode()
+    resource = {"uri": "file:///a", "mimeType": media_type, "blob": blob}
+    result = {"Ok": {"content": [{"type": "resource", "resource": resource}]}}
+    record = {"type": "event_msg", "payload": {"type": "mcp_tool_call_end", "result": result}}
+    redactor = LineRedactor()
+
+    found = orjson.loads(redactor.redacted(orjson.dumps(record)))
+
+    (part,) = found["payload"]["result"]["Ok"]["content"]
+    assert part["resource"] == resource | ({"blob": ""} if left_out else {})
+    assert redactor.left_out == left_out
+
+
 def test_encrypted_part_of_a_message_is_dropped_whole() -> None:
     parts = [
         {"type": "input_text", "text": "to you"},

@@ -37,7 +37,7 @@ SHORTEST_SHOWN = 40
 SHOWN = 160
 """Code points that a preview shows of a long text."""
 
-REDACTION = f"3 {RULES_DIGEST}"
+REDACTION = f"4 {RULES_DIGEST}"
 """The inputs of redaction: this module's version, incremented with each change, and the rules."""
 
 PRIVATE_KEY = "private_key"
@@ -65,6 +65,7 @@ _HIDING = (b"\\u", b"\\/")
 _DATA_MEDIA = re.compile(
     r"data:(image|audio)/[\w.+-]{1,40}(?:;[\w=.-]{1,40})*,[^\s\"'()<>]*", re.IGNORECASE
 )
+_MEDIA = re.compile("(image|audio)/", re.IGNORECASE)
 _USER_IN_URL = re.compile(r"(?<=://)[^/@\s]*@")
 
 _MADE_IMAGES = frozenset({"image_generation_call", "image_generation_end"})
@@ -232,6 +233,9 @@ class LineRedactor:
             elif key == "result" and fields.get("type") in _MADE_IMAGES and value:
                 self.left_out["images"] += 1
                 found[key] = ""
+            elif key == "blob" and value and (media := _MEDIA.match(_media_type(fields))):
+                self._drop_media(media)
+                found[key] = ""
             else:
                 found[self._text(key)] = self._value(value)
         if self._has_hint:
@@ -348,6 +352,11 @@ def _media_of(part: Json) -> str | None:
             return AUDIO
         case _:
             return None
+
+
+def _media_type(resource: Json) -> str:
+    """Return the media type of a resource that a tool's result embeds; empty if it has none."""
+    return text_of(resource.get("mimeType")) or text_of(resource.get("mime_type")) or ""
 
 
 def _quiet(record: Json) -> Json:
