@@ -284,7 +284,9 @@ test("a session is compacted after a look at Codex's next request", async (t) =>
     await workbench.menu(row(/, Window 1$/), "Undo Compaction");
     await shows(workbench.part("statusbar").getByText("Compaction undone."));
     // Below the session one goes on in, so that nobody takes the one for the other.
-    const source = row(/^Make the shop faster/);
+    const source = row(/^Make the shop faster/).and(page.locator('[aria-expanded="false"]'));
+    await shows(source);
+    await workbench.screenshot("undone");
     await source.locator(".monaco-tl-twistie").click();
     await shows(row(/^Uncompacted: Make the shop faster/).and(page.locator('[aria-level="3"]')));
   });
