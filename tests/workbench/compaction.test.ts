@@ -9,7 +9,7 @@ import { Lab } from "./lab.ts";
 import { barriers, inFront, isForEverybody, tabThrough } from "./pages.ts";
 import { writeSession } from "./rollouts.ts";
 import { becomes } from "./waiting.ts";
-import { shows, step, Workbench } from "./workbench.ts";
+import { chosen, shows, step, Workbench } from "./workbench.ts";
 
 /** Read all session files. */
 function rollouts(lab: Lab): Map<string, string> {
@@ -202,8 +202,7 @@ test("a session is compacted after a look at Codex's next request", async (t) =>
     await row("Make the shop faster").dblclick();
     await page.getByRole("tab", { name: "Make the shop faster", exact: true }).waitFor();
     await tab.click();
-    await button("Compact…").click();
-    await picker.getByText("Into a New Session", { exact: true }).click();
+    await chosen(button("Compact…"), picker.getByText("Into a New Session", { exact: true }));
     await notice.waitFor();
     await tab.waitFor({ state: "detached" });
     const after = rollouts(lab);

@@ -115,8 +115,11 @@ test("codex is connected after a look at every line, and disconnected without a 
 
   await step(t, "connecting again repairs it", async () => {
     await notice.getByRole("button", { name: "Connect Again…" }).click();
+    // The walkthrough that came back with the window has frames of its own.
+    const asked = page.getByRole("tab", { name: "Changes to Codex's Configuration" });
+    await asked.waitFor();
     await button("Connect").click();
-    await page.locator("iframe.webview.ready:visible").waitFor({ state: "detached" });
+    await asked.waitFor({ state: "detached" });
     await shows(page.getByText("Codex calls a hook only when you trust it."), CODEX_MS);
     assert.doesNotMatch(readFileSync(config, "utf8"), /gone/);
   });

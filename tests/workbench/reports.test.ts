@@ -9,7 +9,7 @@ import { Lab } from "./lab.ts";
 import { barriers, inFront, isForEverybody, tabThrough } from "./pages.ts";
 import { writeSession } from "./rollouts.ts";
 import { becomes } from "./waiting.ts";
-import { step, Workbench } from "./workbench.ts";
+import { again, step, Workbench } from "./workbench.ts";
 
 const [WIDE, NARROW] = [
   { width: 1440, height: 900 },
@@ -131,8 +131,11 @@ test("each page of the server is read, worked and copied by everybody", async (t
   });
 
   await step(t, "a restore, with its lineage and the copied content", async () => {
-    await workbench.command("Codex Checkpoints: Show Restores…");
-    await page.locator(".quick-input-widget:visible .monaco-list-row").first().click();
+    await again(async (timeout) => {
+      await workbench.command("Codex Checkpoints: Show Restores…");
+      const first = page.locator(".quick-input-widget:visible .monaco-list-row").first();
+      await first.click({ timeout });
+    });
     await opened("Restored “before the cache”");
     await isCopied();
     await isForEverybody(workbench, "page restore");

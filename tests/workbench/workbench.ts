@@ -114,6 +114,14 @@ export async function again(
   }
 }
 
+/** Click a button and then a choice in its list, which closes when a page that opens takes focus. */
+export async function chosen(button: Locator, choice: Locator): Promise<void> {
+  await again(async (timeout) => {
+    await button.click({ timeout });
+    await choice.click({ timeout });
+  });
+}
+
 /** Run one step of a test; the report has its title and its time. */
 export async function step(test: TestContext, says: string, run: () => Promise<void>) {
   const start = performance.now();
