@@ -2,7 +2,7 @@
 
     hook.py [--sizes 1 100 1000] [--runs 7]
 
-Codex waits for the answer whenever a window begins anew.  So a call, with the interpreter's start
+Codex waits for the answer at the start of each window.  So a call, with the interpreter's start
 and all imports, is compared with an interpreter that does nothing.  *Cold* means that we never saw
 the session before; *warm* that we did, and that it has grown by a line since.  Every answer is
 looked at: it must hold the view of the session.
