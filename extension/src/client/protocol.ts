@@ -1934,7 +1934,7 @@ export interface DoctorReport {
  * `losses`, `digest` and `checkpoint` need `sessionId`, the last two take a turn; `record` needs
  * `sessionId` and `name`, the reference; `compaction` and `restore` need `name`, the id of the
  * compaction or the operation; `import` needs `name`, the whole path of a pack, and takes
- * `folder`, that of the new session; `connect`, `disconnect` and `doctor` need nothing.
+ * the `folder` of the new session; `connect`, `disconnect` and `doctor` need nothing.
  */
 export interface PageParams {
   readonly kind: string;

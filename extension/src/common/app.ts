@@ -66,7 +66,7 @@ export async function askToChoose(): Promise<void> {
 /**
  * Show a new session: replace another session's page with its page, and select its row.
  *
- * `opens`: show its page even if that of the other session was not open.
+ * `opens`: show its page even if the page of the other session was not open.
  */
 export async function showNew(
   app: App,

@@ -9,7 +9,7 @@ from attrs import Factory, define, evolve, frozen
 
 from codex_checkpoints.core.checkpoint.stream import Stream
 from codex_checkpoints.core.checkpoint.windowed_replay import WindowedReplay
-from codex_checkpoints.core.converters import states
+from codex_checkpoints.core.converters import read_or_none, states
 from codex_checkpoints.core.effects import Effects
 from codex_checkpoints.core.events import Called, CallEnded, Fold, Record, Tokens
 from codex_checkpoints.core.shell.commands import is_check
@@ -153,11 +153,10 @@ class Timeline(TurnCounts):
     @classmethod
     def load(cls, value: object) -> Timeline | None:
         """Return the timeline that `save` stored; None if it is damaged or of another version."""
-        try:
-            kept = states.structure(value, _Saved)
-        except Exception:  # noqa: BLE001 - an unreadable cache is ignored
+        kept = read_or_none(states, value, _Saved)
+        if kept is None or kept.version != SAVED:
             return None
-        replay = WindowedReplay.load(kept.replay) if kept.version == SAVED else None
+        replay = WindowedReplay.load(kept.replay)
         return None if replay is None else cls(replay, kept.tallies)
 
     def turns(self) -> tuple[TimelineTurn, ...]:

@@ -22,7 +22,7 @@ from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.checkpoint.redaction import find_secret
 from codex_checkpoints.core.checkpoint.state import State
 from codex_checkpoints.core.checkpoint.stream import Stream
-from codex_checkpoints.core.converters import states
+from codex_checkpoints.core.converters import read_or_none, states
 from codex_checkpoints.core.events import RecordedText, SessionMeta, Source
 
 LONGEST_TAIL = 1 << 23
@@ -143,8 +143,7 @@ class Replay(Reader, Stream):
     @classmethod
     def load(cls, value: object) -> Replay | None:
         """Return the replay that `save` stored; None if it is damaged or of another version."""
-        try:
-            kept = states.structure(value, _Saved)
-        except Exception:  # noqa: BLE001 - an unreadable cache is ignored
+        kept = read_or_none(states, value, _Saved)
+        if kept is None or kept.version != SAVED:
             return None
-        return cls(kept.state, kept.scale, kept.derivation) if kept.version == SAVED else None
+        return cls(kept.state, kept.scale, kept.derivation)

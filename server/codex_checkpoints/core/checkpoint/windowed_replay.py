@@ -24,7 +24,7 @@ from codex_checkpoints.core.agents.codex.history.scan import (
 from codex_checkpoints.core.agents.codex.reader import ReadPosition
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import State
-from codex_checkpoints.core.converters import json_converter
+from codex_checkpoints.core.converters import json_converter, read_or_none
 from codex_checkpoints.core.windows import HistoryWindow, Replacement, WindowOpening
 
 
@@ -100,13 +100,8 @@ class WindowedReplay(Replay):
     @classmethod
     def load(cls, value: object) -> WindowedReplay | None:
         """Return the replay that `save` stored; None if it is damaged or of another version."""
-        try:
-            kept = _states.structure(value, _Saved)
-        except Exception:  # noqa: BLE001 - an unreadable cache is ignored
+        kept = read_or_none(_states, value, _Saved)
+        replay = None if kept is None else Replay.load(kept.replay)
+        if kept is None or replay is None:
             return None
-        replay = Replay.load(kept.replay)
-        return (
-            None
-            if replay is None
-            else cls(replay.state, replay.scale, replay.derivation, kept.scan)
-        )
+        return cls(replay.state, replay.scale, replay.derivation, kept.scan)

@@ -17,7 +17,7 @@ from codex_checkpoints.core.agents.codex.parsing import BOM, head_of
 from codex_checkpoints.core.agents.codex.reader import is_whole
 from codex_checkpoints.core.checkpoint.replay import LONGEST_TAIL, Replay
 from codex_checkpoints.core.checkpoint.state import Seeds, no_seed
-from codex_checkpoints.core.converters import states
+from codex_checkpoints.core.converters import read_or_none, states
 from codex_checkpoints.core.events import HistoryBase, SessionMeta
 from codex_checkpoints.core.fields import is_object, load
 from codex_checkpoints.core.turns import Turn
@@ -167,12 +167,9 @@ class SessionFile:
         by: FoldSpec = CHECKPOINT,
     ) -> SessionFile | None:
         """Load a result of `save`; None if it is damaged or of another version."""
-        try:
-            saved = states.structure(value, _Saved)
-        except Exception:  # noqa: BLE001 - an unreadable cache is ignored
-            return None
-        replay = by.load(saved.replay)
-        if replay is None:
+        saved = read_or_none(states, value, _Saved)
+        replay = None if saved is None else by.load(saved.replay)
+        if saved is None or replay is None:
             return None
         return cls(reader, path, replay, saved.mark, saved.problems, seeds=seeds, by=by, begun=True)
 
