@@ -61,6 +61,15 @@ def test_selected_lines_cost_at_most_their_budget(given_: list[Candidate], room:
     assert cost <= room
 
 
+def test_mark_of_a_gap_costs_as_much_as_a_row_of_its_length() -> None:
+    lines = [Candidate((0, row), "a stone of the hill", 500, ()) for row in (0, 5)]
+    enough = 4 + 2 * (19 + 3) + (len(OMITTED.encode()) + 3)
+    for room, expected in ((enough, 2), (enough - 1, 1)):
+        assert (
+            len(places(choose(lines, {}, [], room, heading=lambda _: Heading((), 4)))) == expected
+        )
+
+
 def test_gap_between_selected_lines_is_marked() -> None:
     text = "if lamp.is_lit_in(cave):\n}\n\ndig.in_the_cave(7)\nstone = 1\nleave.the_hill(8)"
     known = known_of([Quote(RecordPlace("s", 1), "output", "make", text)], TABLES[True])

@@ -32,7 +32,10 @@ _PART: Final = re.compile(r"[^./:-]+")
 OMITTED: Final = "\u2026"
 """A row in place of lines that are not quoted."""
 
-_GAP: Final = len(OMITTED.encode()) + 2
+_ROW: Final = 3
+"""Bytes added to each row, the mark of a gap included, for its separator."""
+
+_GAP: Final = len(OMITTED.encode()) + _ROW
 
 LineKey = tuple[int, int]
 """The number of a record, and the row in it."""
@@ -161,7 +164,7 @@ class _Packing:
 
     def cost(self, candidate: Candidate) -> int:
         """Return the bytes that a line adds, with the heading or the gaps around it."""
-        size = len(candidate.text.encode()) + 3
+        size = len(candidate.text.encode()) + _ROW
         record = candidate.place[0]
         if record not in self._opened:
             return size + self._heading(record).size
