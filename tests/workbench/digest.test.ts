@@ -39,7 +39,7 @@ test("a digest opens from its session, and its anchors lead to records", async (
   await workbench.showCheckpoints();
 
   await step(t, "it opens from the menu, with its cost", async () => {
-    await workbench.menu(row, "Open Digest");
+    await workbench.menu(row, "Open Digest", undefined, "Show");
     await front.getByRole("heading", { name: "Answers" }).waitFor();
     await front.getByText(/^\d+ of at most 8,000 tokens$/).waitFor();
     await inEachTheme(workbench, (colours) => workbench.screenshot(`digest in ${colours}`));

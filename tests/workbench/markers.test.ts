@@ -161,13 +161,13 @@ test("turns are marked, reverted turns shown and branches opened, all from the l
   });
 
   await step(t, "a command leads back to the source", async () => {
-    await workbench.menu(row(/^Try a cache, /), "Go to Source");
+    await workbench.menu(row(/^Try a cache, /), "Go to Source", undefined, "Show");
     await shows(row(/^Make the build shorter/).and(selected));
     await shows(workbench.checkpoint.getByRole("treeitem", { name: "Plan, 0 of 1 done" }));
   });
 
   await step(t, "a missing source is reported", async () => {
-    await workbench.menu(row(/^An orphan, /), "Go to Source");
+    await workbench.menu(row(/^An orphan, /), "Go to Source", undefined, "Show");
     await notice("This session is no longer there.").waitFor();
     await workbench.command("Notifications: Clear All Notifications");
   });

@@ -29,7 +29,7 @@ test("a session is exported, and imported after a look at the text for a model",
   const rows = workbench.sessions.getByRole("treeitem", { name: /Make the shop faster/ });
 
   await step(t, "the export has no text of the conversation", async () => {
-    await workbench.menu(rows.first(), "Export Session…");
+    await workbench.menu(rows.first(), "Export Session…", undefined, "Copy and Share");
     await workbench.file(pack);
     await shows(page.getByText("It holds nothing of the conversation."));
     const text = readFileSync(pack, "utf8");

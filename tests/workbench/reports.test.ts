@@ -77,7 +77,7 @@ test("each page of the server is read, worked and copied by everybody", async (t
     });
 
   await step(t, "losses: how many, and of which kind", async () => {
-    await workbench.menu(row, "Lost in Compaction");
+    await workbench.menu(row, "Lost in Compaction", undefined, "Show");
     await opened("Lost in Compaction");
     await front.getByText(/^\d of \d lost\.$/).waitFor();
     await front.getByRole("columnheader", { name: "Fate" }).waitFor();
@@ -105,7 +105,7 @@ test("each page of the server is read, worked and copied by everybody", async (t
   });
 
   await step(t, "the checkpoint, as the model reads it", async () => {
-    await workbench.menu(row, "Show Checkpoint as Text");
+    await workbench.menu(row, "Show Checkpoint as Text", undefined, "Show");
     await opened("Checkpoint");
     await front.getByRole("heading", { name: "Plan" }).waitFor();
     await isForEverybody(workbench, "page checkpoint");
@@ -113,7 +113,7 @@ test("each page of the server is read, worked and copied by everybody", async (t
   });
 
   await step(t, "the digest, by its sections", async () => {
-    await workbench.menu(row, "Open Digest");
+    await workbench.menu(row, "Open Digest", undefined, "Show");
     await opened("Digest");
     await front.getByText(/^\d+ of at most 8,000 tokens$/).waitFor();
     await isForEverybody(workbench, "page digest");

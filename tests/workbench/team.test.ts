@@ -81,7 +81,7 @@ test("sessions of the remote are listed, read, pulled and pushed", async (t) => 
     "without a remote there is no row of one, and a push offers to set it",
     async () => {
       assert.equal(await remote.count(), 0);
-      await workbench.menu(here, "Push Session…");
+      await workbench.menu(here, "Push Session…", undefined, "Copy and Share");
       const toast = page.locator(".notification-toast").filter({ hasText: "No remote is set" });
       await toast.getByRole("button", { name: "Set Remote…" }).click();
       await picker.getByText("A Folder That Your Machines Share…").waitFor();
@@ -149,7 +149,7 @@ test("sessions of the remote are listed, read, pulled and pushed", async (t) => 
   await step(t, "a reloaded window opens no connection", async () => {
     const title = "Push “Write the tests of the shop”";
     const again = front.getByRole("button", { name: "Try Again" });
-    await workbench.menu(here, "Push Session…");
+    await workbench.menu(here, "Push Session…", undefined, "Copy and Share");
     await front.getByRole("heading", { name: title }).waitFor();
     await workbench.reload(title);
     await front.getByText("The remote is asked again when you try again.").waitFor();
@@ -182,7 +182,7 @@ test("sessions of the remote are listed, read, pulled and pushed", async (t) => 
   });
 
   await step(t, "a push previews the data, and sends exactly that", async () => {
-    await workbench.menu(here, "Push Session…");
+    await workbench.menu(here, "Push Session…", undefined, "Copy and Share");
     await front.getByRole("heading", { name: "Push “Write the tests of the shop”" }).waitFor();
     await front.getByText(/^Redacted: /).waitFor();
     await front.getByText(/^Redaction knows \d+ kinds of secrets and no more/).waitFor();
@@ -215,7 +215,7 @@ test("sessions of the remote are listed, read, pulled and pushed", async (t) => 
       writeSession(lab.codexHome, { task: "Call it often", cwd: lab.project, commands: many });
       const row = workbench.sessions.getByRole("treeitem", { name: /^Call it often/ });
       await row.waitFor();
-      await workbench.menu(row, "Push Session…");
+      await workbench.menu(row, "Push Session…", undefined, "Copy and Share");
       await front.getByText(/^Session \S+ holds 25 secrets \(25 github\)\.$/).waitFor();
       await workbench.screenshot("push refused");
       await front.getByRole("button", { name: "Redact All of Them" }).click();
@@ -306,7 +306,12 @@ test("a team on a PostgreSQL server shares sessions, and local work never waits 
   });
 
   await step(t, "private is the default of a push, and a team is a choice", async () => {
-    await workbench.menu(row(/^Write the tests/).first(), "Push Session…");
+    await workbench.menu(
+      row(/^Write the tests/).first(),
+      "Push Session…",
+      undefined,
+      "Copy and Share",
+    );
     const own = front.getByRole("radio", { name: "Private" });
     await own.waitFor();
     assert.ok(await own.isChecked());

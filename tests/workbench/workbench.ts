@@ -363,16 +363,26 @@ export class Workbench {
   }
 
   /**
-   * Choose an entry of a context menu, which closes when its row is redrawn; if the entry opens
-   * something, wait for that.
+   * Choose an entry of a context menu, or of its submenu `within`. The menu closes when its row is
+   * redrawn; if the entry opens something, wait for that.
    */
-  async menu(place: Locator, entry: string, opens?: Locator): Promise<void> {
+  async menu(
+    place: Locator,
+    entry: string,
+    opens?: Locator,
+    within?: "Show" | "Copy and Share",
+  ): Promise<void> {
     const item = this.page.getByRole("menuitem", { name: entry });
     await again(async (timeout, attempt) => {
       if (attempt > 1) {
         await this.page.keyboard.press("Escape");
       }
       await place.click({ button: "right", timeout });
+      if (within !== undefined) {
+        const submenu = this.page.getByRole("menuitem", { name: within, exact: true });
+        await submenu.hover({ timeout });
+        await item.waitFor({ timeout });
+      }
       // A menu ignores the first click right after it opens, as it may be part of the opening
       // click.
       for (let clicks = 0; clicks < TRIES; clicks++) {

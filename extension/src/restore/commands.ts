@@ -1,6 +1,7 @@
 /** Commands for restores, and their tabs. */
 
 import * as vscode from "vscode";
+import type { SessionSummary } from "../client/protocol.ts";
 import { attempt } from "../client/requests.ts";
 import { type App, askToChoose, type Commands } from "../common/app.ts";
 import { inform } from "../common/messages.ts";
@@ -27,10 +28,10 @@ export function restoreCommands(app: App, previews: RestorePreviews): Commands {
     app.reports.open("restore", { name });
   };
   const list = (sessionId: string | null) => attempt(() => listRestores(app, sessionId, details));
-  /** Open a restore preview; without a place, ask for a marker. */
+  /** Open a restore preview; without a place, ask for a marker of the session. */
   const restore = (mode: Mode | null) => (on?: Called) =>
     attempt(async () => {
-      const place = placeOf(on) ?? (await askPlace(app));
+      const place = placeOf(on) ?? (await askPlace(app, on?.session));
       if (place !== null) {
         previews.open("Restore", place).changeMode(mode);
       }
@@ -66,8 +67,10 @@ async function listRestores(
   }
 }
 
-async function askPlace({ server, following }: App): Promise<Place | null> {
-  const session = following.current;
+async function askPlace(
+  { server, following }: App,
+  session: SessionSummary | null = following.current,
+): Promise<Place | null> {
   if (session === null) {
     await askToChoose();
     return null;
@@ -80,7 +83,7 @@ async function askPlace({ server, following }: App): Promise<Place | null> {
 /** The argument of these commands: ids, or a row with ids. */
 interface Called extends Partial<Place> {
   readonly operationId?: string;
-  readonly session?: { readonly sessionId: string };
+  readonly session?: SessionSummary;
   readonly marker?: { readonly checkpointId: string };
   readonly branch?: { readonly operationId: string | null };
 }

@@ -118,6 +118,7 @@ export function contextValueOf(session: SessionSummary): string {
     session.refused === null ? "" : "refused",
     isBranch(session) ? "branch" : "",
     session.branches > 0 ? "source" : "",
+    session.markers > 0 ? "marked" : "",
   ];
   return words.filter((word) => word !== "").join(" ");
 }
