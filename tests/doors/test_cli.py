@@ -62,7 +62,7 @@ LISTED = [
     *("suspectFacts", "live", "archived", "forkedFrom", "parentSession"),
     *("source", "background"),
     *("continuedBy", "turns", "seq", "named", "markers", "branches", "madeBy", "undone"),
-    *("nearlyFull", "overWindow", "refused", "git", "offer"),
+    *("nearlyFull", "overWindow", "refused", "git", "offer", "startFolder", "fileTime"),
 ]
 
 COMMANDS = [
@@ -144,6 +144,7 @@ def test_unknown_value_is_null_and_not_omitted(home: Home) -> None:
             "refused",
             "git",
             "offer",
+            "startFolder",
         ),
     ]
 

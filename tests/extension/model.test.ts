@@ -150,6 +150,19 @@ test("values not known yet are not shown", () => {
   assert.doesNotMatch(row.tooltip, /null|Turns|Compactions|Context/);
 });
 
+test("a row whose last record is not read has the time of its file and the first folder", () => {
+  const unread = { updatedAt: null, cwd: null } as unknown as Partial<SessionSummary>;
+  const some = { ...unread, fileTime: "2026-11-18T12:00:00.000Z", startFolder: "/home/ana/shop" };
+  const row = sessionRow(session({ title: "Fix the login", ...some }), NOW);
+
+  assert.equal(row.label, "2d  Fix the login");
+  assert.match(row.spoken, /^Fix the login, 2d, /);
+  assert.match(row.tooltip, /^Last change: 2d ago$/m);
+  assert.match(row.tooltip, /^Folder: \/home\/ana\/shop$/m);
+  assert.deepEqual([...byFolder([session(some)]).keys()], ["/home/ana/shop"]);
+  assert.deepEqual([...byTime([session(some)], NOW).keys()], ["This Week"]);
+});
+
 test("a row says that the work continues in another session", () => {
   const row = sessionRow(session({ continuedBy: "another" }), NOW);
   assert.match(row.spoken, /, continued in a compacted session, /);

@@ -69,7 +69,7 @@ test("sessions come newest first, by pages, with every key", async () => {
   assert.equal(child?.parentSession, PARENT);
   assert.equal(child?.task, "Count the lines");
   assert.deepEqual(
-    { ...parent, path: "", updatedAt: "" },
+    { ...parent, path: "", updatedAt: "", fileTime: "" },
     {
       sessionId: PARENT,
       path: "",
@@ -104,6 +104,8 @@ test("sessions come newest first, by pages, with every key", async () => {
       refused: null,
       git: null,
       offer: null,
+      startFolder: home.project,
+      fileTime: "",
     },
   );
   assert.match(parent?.updatedAt ?? "", /^2026-11-20T09:00:0\d\.000Z$/);

@@ -36,6 +36,13 @@ test("a session says how many hits it has, how old it is, and where it was", () 
   assert.match(groupRow(group("a", 2, 1_004), NOW).description, /^1,000\+ hits · /);
 });
 
+test("a session with a last record that is not read has the time of its file", () => {
+  const unread = { updatedAt: null, cwd: null, fileTime: TIME, startFolder: "/home/ana/shop" };
+  const { count, hits } = group("a", 1);
+  const row = groupRow({ count, hits, session: summary({ title: "Fix it", ...unread }) }, NOW);
+  assert.equal(row.description, "1 hit · 2h · shop");
+});
+
 test("a hit begins shortly before its first match, with each match highlighted", () => {
   const long = `${"x".repeat(90)} Needle here, and a needle there`;
   const { row, highlights } = hitRow(hit({ line: long }), "needle", NOW);

@@ -45,6 +45,8 @@ export function session(some: Partial<SessionSummary>): SessionSummary {
     refused: null,
     git: null,
     offer: null,
+    startFolder: "/home/dev/demo",
+    fileTime: "2026-11-20T10:00:00.500Z",
     ...some,
   };
 }

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -315,6 +316,25 @@ def test_row_without_a_time_is_sorted_by_the_time_of_its_file(home: Home):
     with home.house() as house:
         assert [*rows(house)] == [thread(2), thread(1)]
     assert old.exists()
+
+
+def test_row_with_a_long_last_record_has_its_first_folder_and_the_time_of_its_file(home: Home):
+    path = home.put(r.rollout(r.session(), r.started(), r.turn_context("/home/ana")))
+    with path.open("ab") as file:
+        file.write(
+            b'{"timestamp":"2026-11-20T10:00:02.000Z","type":"event_msg",'
+            b'"payload":{"type":"agent_message","message":"%s"}}\n' % (b"x" * (5 << 20))
+        )
+    os.utime(path, (2e9, 2e9))
+
+    glance, (line,) = row(home), home.here("sessions").stdout.decode().splitlines()
+    whole = read(home)
+
+    assert (glance.cwd, glance.updated_at) == (None, None)
+    assert (whole.cwd, whole.updated_at) == ("/home/ana", "2026-11-20T10:00:02.000Z")
+    for each in glance, whole:
+        assert (each.start_folder, each.file_time) == ("/home/ana/shop", "2033-05-18T03:33:20.000Z")
+    assert re.match(r" +now +- +shop ", line)
 
 
 def test_suspect_facts_count_once_the_session_is_read(home: Home):

@@ -345,7 +345,10 @@ def test_service_answers_alike_over_any_store(shop: Shop, tmp_path: Path):
         return [
             *((sessions.show(name).data, sessions.show(name, 1).data) for name in names),
             *(sessions.view(name).text for name in names),
-            *(asdict(each) | {"path": None} for each in sessions.summaries.page().items),
+            *(
+                asdict(each) | {"path": None, "file_time": None}
+                for each in sessions.summaries.page().items
+            ),
         ]
 
     with home.house() as house, service(shop.store, tmp_path / "state") as sessions:

@@ -33,7 +33,7 @@ from codex_checkpoints.places import Places
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.sessions.threads import ThreadManager
 from codex_checkpoints.storage import file_lock
-from codex_checkpoints.storage.contract import Row
+from codex_checkpoints.storage.contract import Row, moment
 from rollouts import Step, Writer, rollout, session, turn, user
 
 SUPPORT = Path(__file__).parent
@@ -321,10 +321,11 @@ def moved(threads: ThreadManager, session: str, *, archive: bool) -> Row:
 
 def summary(home: Home, **known: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
     """Return the first session as clients see it in a list."""
+    path, cwd = known.get("path", str(home.path())), known.get("cwd", "/home/ana/shop")
     return {
         "sessionId": thread(1),
-        "path": str(home.path()),
-        "cwd": "/home/ana/shop",
+        "path": path,
+        "cwd": cwd,
         "title": "why?",
         "task": "go on with all of it",
         "updatedAt": "2026-11-20T10:00:14.000Z",
@@ -355,6 +356,8 @@ def summary(home: Home, **known: Any) -> dict[str, Any]:  # noqa: ANN401 - any J
         "refused": None,
         "git": None,
         "offer": None,
+        "startFolder": cwd,
+        "fileTime": moment(os.stat(path).st_mtime_ns),
     } | known
 
 

@@ -48,6 +48,8 @@ export interface Offer {
 /**
  * One session in a list; a null value is unknown before the session was read whole.
  *
+ * `startFolder` is the folder in which it began, and `fileTime` the time of the last change of its
+ * file, UTC: clients show these where `cwd` or `updatedAt` is null.
  * `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session in which a
  * compaction went on; `parentSession` the one whose subagent this is; `named`: the title was given
  * by a person; `nearlyFull`: its tokens have reached the trigger of its window; `overWindow`: a
@@ -92,6 +94,8 @@ export interface SessionSummary {
   readonly refused: string | null;
   readonly git: Git | null;
   readonly offer: Offer | null;
+  readonly startFolder: string | null;
+  readonly fileTime: string;
 }
 
 /** A page of sessions, newest first; `nextCursor` is null on the last one. */

@@ -6,6 +6,7 @@ import type { ServerState } from "../client/model/status.ts";
 import type { SessionSummary } from "../client/protocol.ts";
 import { codeOf } from "../client/requests.ts";
 import { setContext, workspacePaths } from "../client/settings.ts";
+import { changedAt } from "../common/model/text.ts";
 import { followedOf, isBranch, sessionsParams } from "./model/rows.ts";
 
 const LOOKED_AT = 50;
@@ -131,9 +132,7 @@ export class Following implements vscode.Disposable {
       ),
     );
     const all = lists.flatMap((list) => list.items);
-    return lists.length === 1
-      ? all
-      : all.sort((a, b) => ((a.updatedAt ?? "") < (b.updatedAt ?? "") ? 1 : -1));
+    return lists.length === 1 ? all : all.sort((a, b) => (changedAt(a) < changedAt(b) ? 1 : -1));
   }
 
   async #find(id: string, here: readonly SessionSummary[]): Promise<SessionSummary | null> {

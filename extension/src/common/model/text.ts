@@ -77,6 +77,16 @@ export function ago(stamp: string | null, now: number): string {
   return since === "" || since === "now" ? since : `${since} ago`;
 }
 
+/** Return the time of a session's last record, or of its file while that record is not read. */
+export function changedAt({ updatedAt, fileTime }: SessionSummary): string {
+  return updatedAt ?? fileTime;
+}
+
+/** Return a session's newest folder, or its first one while the newest is not read; may be empty. */
+export function folderOf({ cwd, startFolder }: SessionSummary): string {
+  return cwd ?? startFolder ?? "";
+}
+
 /** Return the percentage of the context in use; null if unknown. */
 export function percent({ contextTokens, contextWindow }: SessionSummary): number | null {
   return contextTokens === null || !contextWindow

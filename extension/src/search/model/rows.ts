@@ -4,10 +4,12 @@ import type { SearchHit, SessionHits, SessionSummary } from "../../client/protoc
 import {
   type Appearance,
   age,
+  changedAt,
   counted,
   cut,
   dotted,
   folderName,
+  folderOf,
   listed,
   plain,
   subject,
@@ -144,8 +146,8 @@ export function hitRow(hit: SearchHit, text: string, now: number) {
 export function groupRow({ session, count }: SessionHits, now: number): Appearance {
   const row = sessionRow(session, now);
   const hits = hitCount(count);
-  const since = age(session.updatedAt, now);
-  const folder = plain(folderName(session.cwd ?? ""));
+  const since = age(changedAt(session), now);
+  const folder = plain(folderName(folderOf(session)));
   return {
     ...row,
     label: cut(subject(session), NAME),

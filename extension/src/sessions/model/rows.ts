@@ -5,9 +5,11 @@ import {
   type Appearance,
   age,
   ago,
+  changedAt,
   counted,
   cut,
   dotted,
+  folderOf,
   isOver,
   listed,
   percent,
@@ -27,7 +29,7 @@ const LABEL = 160;
  */
 export function sessionRow(session: SessionSummary, now: number, isAlike = false): Appearance {
   const about = subject(session);
-  const since = age(session.updatedAt, now);
+  const since = age(changedAt(session), now);
   const states = statesOf(session);
   const last = isAlike && session.task !== session.title ? plain(session.task ?? "") : "";
   return {
@@ -128,10 +130,10 @@ function sessionFacts(session: SessionSummary, states: readonly string[], now: n
   const facts: [string, string | number | null | undefined][] = [
     ["Last message", title === task ? "" : task],
     ["State", states.join(", ")],
-    ["Last change", ago(session.updatedAt, now)],
+    ["Last change", ago(changedAt(session), now)],
     ["Context", contextWords(session)],
     ["Model", plain(session.model ?? "")],
-    ["Folder", plain(session.cwd ?? "")],
+    ["Folder", plain(folderOf(session))],
     ["Turns", session.turns],
     ["Compactions", session.compactions],
     ["Markers", session.markers],
@@ -163,8 +165,8 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 export function byTime(sessions: readonly SessionSummary[], now: number) {
   const midnight = new Date(now).setHours(0, 0, 0, 0);
   const month = new Intl.DateTimeFormat("en-US", { month: "long", year: "numeric" });
-  return grouped(sessions, ({ updatedAt }) => {
-    const at = Date.parse(updatedAt ?? "");
+  return grouped(sessions, (session) => {
+    const at = Date.parse(changedAt(session));
     const days = Math.ceil((midnight - at) / DAY_MS);
     if (days < 14) {
       return days <= 0 ? "Today" : days === 1 ? "Yesterday" : days < 7 ? "This Week" : "Last Week";
@@ -176,7 +178,9 @@ export function byTime(sessions: readonly SessionSummary[], now: number) {
 /** Group sessions by folder; the folder of the newest session comes first. */
 export function byFolder(sessions: readonly SessionSummary[]) {
   // Windows also writes the same folder with a `\\?\` prefix.
-  return grouped(sessions, ({ cwd }) => plain((cwd ?? "").replace(/^\\\\\?\\(?=[A-Za-z]:)/, "")));
+  return grouped(sessions, (session) =>
+    plain(folderOf(session).replace(/^\\\\\?\\(?=[A-Za-z]:)/, "")),
+  );
 }
 
 function grouped(sessions: readonly SessionSummary[], nameOf: (each: SessionSummary) => string) {
@@ -211,7 +215,7 @@ const ALIKE = 3;
 /** Return the sessions to show, and the older ones folded below each for the same first request. */
 export function folded(sessions: readonly SessionSummary[]) {
   const isPlain = (each: SessionSummary) => !each.named && !each.live && !isBranch(each);
-  const alike = grouped(sessions.filter(isPlain), (each) => `${each.cwd}\n${subject(each)}`);
+  const alike = grouped(sessions.filter(isPlain), (each) => `${folderOf(each)}\n${subject(each)}`);
   const older = new Map<string, readonly SessionSummary[]>();
   for (const [first, ...rest] of alike.values()) {
     if (first !== undefined && rest.length + 1 >= ALIKE) {

@@ -35,8 +35,9 @@ def more_hits(count: int) -> str:
 def found_lines(found: search.SessionHits, screen: Screen) -> list[str]:
     """Return the hits of one session below its name: turn, anchor, kind and line."""
     session = found.session
-    folder = folder_name(session.cwd or "-")
-    head = plain(f"{moment(session.updated_at, screen)}  {folder}  {session.session_id[:13]}  ")
+    folder = folder_name(session.cwd or session.start_folder or "-")
+    when = moment(session.updated_at or session.file_time, screen)
+    head = plain(f"{when}  {folder}  {session.session_id[:13]}  ")
     title = plain(session.title or "(no message yet)")
     lines = [screen.tinted(DIM, head) + screen.cut_after(head, title)]
     lines += (hit_line(hit, screen) for hit in found.hits)

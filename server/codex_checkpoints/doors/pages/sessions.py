@@ -18,8 +18,8 @@ def session_lines(page: summaries.SessionList, screen: Screen, now: float) -> li
     silent = sum(map(_is_wordless, page.items))
     items = [item for item in page.items if silent == 1 or not _is_wordless(item)]
     for item in sorted(items, key=lambda item: item.background):
-        folder = fit(plain(folder_name(item.cwd or "-")), 18) + "  "
-        age = _age(item.updated_at, now)
+        folder = fit(plain(folder_name(item.cwd or item.start_folder or "-")), 18) + "  "
+        age = _age(item.updated_at or item.file_time, now)
         head = f"{age:>5}  {_meter(item):>5}  {folder}{plain(item.session_id)[:13]}  "
         marks = " ●" if item.live else ""
         marks += f" !{item.suspect_facts}" if item.suspect_facts else ""
@@ -108,9 +108,7 @@ def change_line(session_id: str, words: str, reason: str, screen: Screen) -> str
     return f"{screen.tinted(DIM, head)}  {plain(words)}"
 
 
-def _age(stamp: str | None, now: float) -> str:
-    if stamp is None:
-        return "-"
+def _age(stamp: str, now: float) -> str:
     try:
         seconds = max(0.0, now - datetime.fromisoformat(stamp).timestamp())
     except (ValueError, OverflowError):

@@ -25,7 +25,7 @@ from codex_checkpoints.service.reading.session_row import skipped_of, title_of
 from codex_checkpoints.service.refusal import Refusal
 from codex_checkpoints.service.settings import Settings
 from codex_checkpoints.storage.atomic_files import StorageError
-from codex_checkpoints.storage.contract import OURS, BadQuery, Row, ThreadQuery
+from codex_checkpoints.storage.contract import OURS, BadQuery, Row, ThreadQuery, moment
 from codex_checkpoints.storage.records import (
     COMPACTIONS,
     IMPORTS,
@@ -56,6 +56,8 @@ class Git:
 class SessionSummary:
     """One session in a list; a null value is unknown before the session was read whole.
 
+    `startFolder` is the folder in which it began, and `fileTime` the time of the last change of its
+    file, UTC: clients show these where `cwd` or `updatedAt` is null.
     `contextTokensSource` is `reported` or `estimated`; `continuedBy` the session in which a
     compaction went on; `parentSession` the one whose subagent this is; `named`: the title was given
     by a person; `nearlyFull`: its tokens have reached the trigger of its window; `overWindow`: a
@@ -100,6 +102,8 @@ class SessionSummary:
     refused: str | None
     git: Git | None
     offer: Offer | None
+    start_folder: str | None
+    file_time: str
 
 
 @frozen
@@ -283,6 +287,8 @@ class Summaries:
             refused=self._refused(row),
             git=Git(*orjson.loads(row.git)) if row.git else None,
             offer=offer,
+            start_folder=row.base,
+            file_time=moment(row.rollout.mtime_ns),
         )
 
     def _ours(self) -> _Ours:
