@@ -462,7 +462,7 @@ def test_call_reads_no_other_session(home: Home) -> None:
     result(home, "memory.read", {})
 
     with home.house(fresh=False) as house:
-        house.sessions.catalogue.look(())
+        house.sessions.catalogue.refresh_paths(())
         assert list(house.sessions.catalogue.rows()) == [str(home.path())]
 
 

@@ -236,7 +236,7 @@ def test_session_that_vanishes_while_read_is_not_cached(home: Home, name: str):
             if path.exists():
                 archived.parent.mkdir()
                 path.rename(archived)
-                catalogue.look([str(path), str(archived)])
+                catalogue.refresh_paths([str(path), str(archived)])
 
         progress.between_steps = goes
         with house.sessions.at(progress):

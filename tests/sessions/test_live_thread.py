@@ -276,7 +276,7 @@ def test_refusal_of_a_store_becomes_a_refusal(store: Recording, threads: ThreadM
         lambda: threads.create(new(1), AT),
         lambda: moved(threads, one, archive=False),
         lambda: threads.append(one, [Copied(b"\xff")], AT),
-        lambda: threads.append(one, items, AT, (0, 0, 0)),
+        lambda: threads.append(one, items, AT, "another"),
     ) == {"conflict"}
     store.live.add(one)
     assert codes(
@@ -426,11 +426,11 @@ def on_top(number: int) -> bytes:
 def test_session_with_a_new_base_can_be_continued_without_a_scan(home: Home):
     home.put(on_top(2), 2)
     with home.house(fresh=False) as house:
-        row = house.sessions.catalogue.look_for(thread_of(2))
+        row = house.sessions.catalogue.refresh_thread(thread_of(2))
         assert row is not None
         assert orjson.loads(house.sessions.show(thread_of(2)).data)["task"]["text"] == "one"
         assert set(house.sessions.catalogue.current()) == {thread_of(1), thread_of(2)}
-        assert house.sessions.catalogue.look_for(thread_of(7)) is None
+        assert house.sessions.catalogue.refresh_thread(thread_of(7)) is None
 
 
 @pytest.mark.parametrize("loaded", [False, True])

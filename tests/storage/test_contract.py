@@ -200,7 +200,7 @@ def test_appended_lines_follow_the_existing_ones(shop: Shop, mode: str):
     first = shop.store.create_thread(new(1, mode, said("one")), AT)
     before = lines(shop.store)
 
-    done = shop.store.append_items(thread(1), [said("two"), said("three")], AT, first.look)
+    done = shop.store.append_items(thread(1), [said("two"), said("three")], AT, first.version)
 
     after = lines(shop.reopened())
     assert after[: len(before)] == before
@@ -208,8 +208,8 @@ def test_appended_lines_follow_the_existing_ones(shop: Shop, mode: str):
     assert (done.start, done.end) == (first.size, sum(len(line) + 1 for line in after))
     assert done.ordinals == ((2, 3) if mode == "paginated" else None)
     assert done.rollout.size == done.end
-    assert done.rollout.look != first.look
-    assert shop.store.look([done.rollout.path])[done.rollout.path] == done.rollout
+    assert done.rollout.version != first.version
+    assert shop.store.stat([done.rollout.path])[done.rollout.path] == done.rollout
 
 
 def test_torn_last_line_stays_and_the_next_is_separate(shop: Shop, mode: str):
@@ -279,7 +279,7 @@ def test_thread_that_grew_meanwhile_is_not_appended_to(shop: Shop, mode: str):
     shop.store.append_items(thread(1), [said("meanwhile")], AT)
 
     unchanged(
-        shop, 1, lambda: shop.store.append_items(thread(1), [said("x")], AT, seen.look), Conflict
+        shop, 1, lambda: shop.store.append_items(thread(1), [said("x")], AT, seen.version), Conflict
     )
 
 
@@ -312,7 +312,7 @@ def test_reader_continues_from_its_offset_and_notices_other_content(shop: Shop, 
 
     assert second is not None
     assert b"".join(seen).strip() == lines(shop.store)[-1]
-    assert second.mark == reader.mark_at(path, done.end, second.mark.inode)
+    assert second.mark == reader.mark_at(path, done.end, second.mark.source)
     assert bytes_between(reader, path, done.start, None) == b"".join(seen)
     assert reader.first_line(path) == lines(shop.store)[0] + b"\n"
     assert reader.identify(path).thread_id == thread(1)
@@ -322,6 +322,22 @@ def test_reader_continues_from_its_offset_and_notices_other_content(shop: Shop, 
     assert reader.follow(path, first.mark, len) is None
 
 
+def test_change_of_a_rollout_is_noticed_and_growth_distinguished(shop: Shop, mode: str):
+    first = shop.store.create_thread(new(1, mode), AT)
+    assert shop.store.is_unchanged(first)
+
+    grown = shop.store.append_items(thread(1), [said("more")], AT).rollout
+    assert not shop.store.is_unchanged(first)
+    assert shop.store.is_unchanged(grown)
+    assert shop.store.has_only_grown(first, grown)
+    assert shop.store.has_only_grown(grown, grown)
+    assert grown.modified_ns >= first.modified_ns
+
+    shorter = shop.put(thread(1), b"x")
+    assert not shop.store.is_unchanged(grown)
+    assert not shop.store.has_only_grown(grown, shorter)
+
+
 def test_missing_rollout_cannot_be_read(shop: Shop):
     path = shop.store.create_thread(new(1), AT).path.replace(thread(1), thread(2))
     reader = shop.store.reader
@@ -329,7 +345,7 @@ def test_missing_rollout_cannot_be_read(shop: Shop):
         lambda: reader.follow(path, None, len),
         lambda: reader.read(path, 0, len),
         lambda: reader.first_line(path),
-        lambda: reader.mark_at(path, 0, 0),
+        lambda: reader.mark_at(path, 0, ""),
         lambda: shop.store.rollout_at(path),
     ):
         with pytest.raises(UnreadableSource):
@@ -342,12 +358,12 @@ def test_every_lookup_sees_the_same_rollouts(shop: Shop):
 
     assert found == {each.path: each for each in made}
     assert shop.store.places() == {each.rollout_id: each.path for each in made}
-    assert {path: shop.store.look([path])[path] for path in found} == found
-    assert {path: shop.store.rollout_at(path).look for path in found} == {
-        path: each.look for path, each in found.items()
+    assert {path: shop.store.stat([path])[path] for path in found} == found
+    assert {path: shop.store.rollout_at(path).version for path in found} == {
+        path: each.version for path, each in found.items()
     }
     missing = made[0].path.replace(thread(1), thread(4))
-    assert shop.store.look([missing])[missing] is None
+    assert shop.store.stat([missing])[missing] is None
 
 
 def test_unknown_thread_is_not_found(shop: Shop):

@@ -1,11 +1,13 @@
 """The index is a cache: whatever happens to its file, the session files give the same rows."""
 
 import contextlib
+import json
 import os
 import random
 import sqlite3
 import threading
 import time
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,7 @@ def home(tmp_path: Path) -> Home:
 
 def row(number: int, **values: Any) -> Row:  # noqa: ANN401 - fields of a row
     name = thread(number)
-    known = Row(Rollout(f"/s/{number}", name, name, False, False, (1, 2, 3)), name)
+    known = Row(Rollout(f"/s/{number}", name, name, False, False, 1, 2, "3"), name)
     places = {name: values.pop(name) for name in ("archived", "compressed") if name in values}
     return evolve(known, rollout=evolve(known.rollout, **places), **values)
 
@@ -220,6 +222,25 @@ def test_index_of_another_version_is_rebuilt(home: Home, change: str) -> None:
         assert [item.task for item in house.sessions.summaries.page().items] == EXPECTED
 
 
+def test_index_with_the_older_form_of_rows_is_rebuilt(home: Home) -> None:
+    """Version 19 kept size, time and inode of a file as three numbers."""
+    assert tasks(home) == EXPECTED
+    with contextlib.closing(sqlite3.connect(database(home))) as other:
+        for path, data in other.execute("SELECT path, row FROM rollouts").fetchall():
+            (*where, size, modified, _version), own = json.loads(data)
+            old = json.dumps([[*where, [size, modified, 1]], own[:-1]]).encode()
+            values = (old, zlib.crc32(old, zlib.crc32(path.encode())), path)
+            other.execute("UPDATE rollouts SET row = ?, checksum = ? WHERE path = ?", values)
+        other.execute("PRAGMA user_version = 19")
+        other.commit()
+
+    with home.house() as house:
+        assert without_index(house) is None
+        assert house.sessions.catalogue.store.faults() == ()
+        assert [item.task for item in house.sessions.summaries.page().items] == EXPECTED
+    assert {each.rollout.version.count(".") for each in rows(home).values()} == {2}
+
+
 def test_file_in_place_of_the_state_folder_disables_the_index(home: Home) -> None:
     home.state.write_text("mine")
 
@@ -363,7 +384,7 @@ def test_large_file_is_not_read_again_by_its_watcher(
         b"no json",
         b"null",
         b"{}",
-        b'{"mark":{"offset":5,"inode":1,"head":"","tail":""},"problems":[],"replay":{}}',
+        b'{"mark":{"offset":5,"source":"1","head":"","tail":""},"problems":[],"replay":{}}',
         b'{"mark":[],"problems":5,"replay":[]}',
     ],
     ids=["text", "null", "empty", "half", "types"],

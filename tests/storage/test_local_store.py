@@ -25,9 +25,10 @@ from codex_checkpoints.service.reading.session_index import SessionIndex
 from codex_checkpoints.storage import session_files
 from codex_checkpoints.storage.contract import (
     Conflict,
+    Identity,
     NewThread,
     Patch,
-    RolloutStamp,
+    Rollout,
     StorageFailed,
     ThreadNotFound,
     ThreadQuery,
@@ -122,7 +123,7 @@ def test_compressed_thread_is_decompressed_before_an_append(store: LocalThreadSt
     plain.unlink()
     seen = store.rollouts()[str(packed)]
 
-    done = store.append_items(thread(1), [said("two")], AT, seen.look)
+    done = store.append_items(thread(1), [said("two")], AT, seen.version)
 
     assert plain.read_bytes().startswith(data)
     assert (done.start, done.ordinals) == (len(data), (2, 2))
@@ -174,21 +175,21 @@ def test_inode_numbers_may_exceed_database_integers(home: Home, monkeypatch: pyt
     """Identities have up to 128 bits, and a file may be of another century."""
     path = home.put(chat("x"))
 
-    def large(found: os.stat_result) -> RolloutStamp:
-        strange = SimpleNamespace(
-            st_size=found.st_size, st_mtime_ns=10**19, st_ino=found.st_ino | 1 << 100 | 1 << 63
-        )
-        return plain(cast("os.stat_result", strange))
+    inode = path.stat().st_ino | 1 << 100 | 1 << 63
 
-    plain = session_files.look_of
-    monkeypatch.setattr(session_files, "look_of", large)
+    def strange(path: str, name: Identity, status: os.stat_result, *, archived: bool) -> Rollout:
+        found = SimpleNamespace(st_size=status.st_size, st_mtime_ns=10**19, st_ino=inode)
+        return plain(path, name, cast("os.stat_result", found), archived=archived)
+
+    plain = session_files.rollout_of
+    monkeypatch.setattr(session_files, "rollout_of", strange)
     with home.house() as house:
         assert house.sessions.summaries.page().items[0].session_id == thread(1)
         assert house.sessions.catalogue.store.faults() == ()
-        look = house.sessions.catalogue.current()[thread(1)].rollout.look
-        assert look[2] == path.stat().st_ino
+        rollout = house.sessions.catalogue.current()[thread(1)].rollout
+        assert rollout.modified_ns == 2**63 - 1
     with home.house(fresh=False) as house:
-        assert house.sessions.catalogue.current()[thread(1)].rollout.look == look
+        assert house.sessions.catalogue.current()[thread(1)].rollout == rollout
 
 
 def test_interrupted_archive_is_finished_by_the_next(home: Home, store: LocalThreadStore):

@@ -9,7 +9,14 @@ from typing import Self
 import pytest
 
 from codex_checkpoints.storage.contract import Identity
-from codex_checkpoints.storage.session_files import find, parse_name, roots, scan
+from codex_checkpoints.storage.session_files import (
+    find,
+    has_only_grown,
+    is_unchanged,
+    parse_name,
+    roots,
+    scan,
+)
 
 THREAD = "01a1f865-0000-7000-8000-000000000001"
 SEGMENT = "01a1f866-1111-7222-8333-444444444444"
@@ -107,9 +114,8 @@ def test_home_has_active_and_archived_sessions(tmp_path: Path):
     found = scan(str(tmp_path))
 
     assert {path: each.archived for path, each in found.items()} == {active: False, archived: True}
-    look = os.stat(active)
-    assert found[active].look == (6, look.st_mtime_ns, look.st_ino)
-    told = found[active]
+    told, status = found[active], os.stat(active)
+    assert (told.size, told.modified_ns) == (6, status.st_mtime_ns)
     assert (told.thread_id, told.rollout_id, told.compressed) == (THREAD, THREAD, False)
     assert roots(str(tmp_path)) == (
         str(tmp_path / "sessions"),
@@ -171,10 +177,25 @@ def test_single_file_has_its_current_attributes(tmp_path: Path):
     assert first is not None
     assert second is not None
     assert (first.size, second.size) == (2, 7)
-    assert first.look != second.look
+    assert first.version != second.version
     assert find(path, archived=False) is None
     assert find(str(tmp_path / "sessions"), archived=False) is None
     assert find(put(tmp_path, "sessions/2026/11/20/other.jsonl"), archived=False) is None
+
+
+def test_replaced_file_has_not_only_grown(tmp_path: Path):
+    path = put(tmp_path, f"sessions/2026/11/20/{PLAIN}")
+    first = find(path, archived=False)
+    new = Path(put(tmp_path, "new", b"as long as before, and longer\n"))
+    os.replace(new, path)
+    second = find(path, archived=False)
+
+    assert first is not None
+    assert second is not None
+    assert not has_only_grown(first, second)
+    assert has_only_grown(first, first)
+    assert not is_unchanged(first)
+    assert is_unchanged(second)
 
 
 def test_thousand_files_over_many_days_are_found(tmp_path: Path):

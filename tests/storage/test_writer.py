@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_checkpoints.storage import atomic_files, locks, writer
+from codex_checkpoints.storage import atomic_files, locks, session_files, writer
 from codex_checkpoints.storage.contract import (
     Conflict,
     Copied,
@@ -42,9 +42,8 @@ def append(home: Home, path: Path, *items: HistoryItem | Copied, **more: Any) ->
         return writer.append(str(path), items, AT, lock, more.get("expected"))
 
 
-def look(path: Path) -> tuple[int, int, int]:
-    seen = path.stat()
-    return (seen.st_size, seen.st_mtime_ns, seen.st_ino)
+def version(path: Path) -> str:
+    return session_files.version_of(path.stat())
 
 
 def last(path: Path) -> Any:  # noqa: ANN401 - any JSON value
@@ -346,7 +345,7 @@ def test_missing_or_changed_file_is_a_conflict(home: Home) -> None:
     with pytest.raises(Conflict):
         append(home, home.path(), NOTE)
     path = home.put(chat("hello"))
-    seen = look(path)
+    seen = version(path)
 
     append(home, path, NOTE, expected=seen)
     before = path.read_bytes()

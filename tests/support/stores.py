@@ -62,7 +62,7 @@ def local(folder: Path) -> Generator[Shop]:
         path = Path(known) if known else home / "sessions/2026/11/20" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
-        found = stores[-1].look([str(path)])[str(path)]
+        found = stores[-1].stat([str(path)])[str(path)]
         assert found is not None
         return found
 

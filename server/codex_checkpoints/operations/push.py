@@ -371,7 +371,7 @@ def _refused(session: str, refusal: Refusal) -> RefusedSession:
     return RefusedSession(session, refusal.code, refusal.message, str(hint) if hint else None)
 
 
-def looks(services: Services, params: PushParams) -> dict[str, object]:
-    """Return a value by session that changes whenever a matching session grows."""
+def versions(services: Services, params: PushParams) -> dict[str, str]:
+    """Return the version of the newest rollout of each matching session, by session."""
     current = services.sessions.catalogue.current()
-    return {each: current[each].rollout.look for each in _chosen(services, params)}
+    return {each: current[each].rollout.version for each in _chosen(services, params)}

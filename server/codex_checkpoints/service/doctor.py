@@ -374,7 +374,7 @@ def _ahead(rows: Iterable[Row]) -> Iterator[Finding]:
     late = [
         row.path
         for row in rows
-        if row.error is None and row.at > moment(row.rollout.mtime_ns + _DAY_NS)
+        if row.error is None and row.at > moment(row.rollout.modified_ns + _DAY_NS)
     ]
     if late:
         message = f"The last record of this file is later than the file itself.{_others(late)}"

@@ -429,7 +429,7 @@ def _import_work(sessions: Sessions, session_id: str, made: Import | None) -> Si
     """Return the work of an import; its record exists before the session is published."""
 
     def is_published() -> bool:
-        return made is not None and sessions.catalogue.look_for(session_id) is not None
+        return made is not None and sessions.catalogue.refresh_thread(session_id) is not None
 
     event = {}
     if made is not None:

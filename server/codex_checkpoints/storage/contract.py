@@ -59,30 +59,24 @@ class StorageFailed(StoreError):
 
 # --- histories -----------------------------------------------------------------------------------
 
-RolloutStamp = tuple[int, int, int]
-"""Size, time of change in ns and identity: equal while a rollout is unchanged."""
-
 
 @frozen
 class Rollout:
-    """One rollout as a store lists it; `path` is its place in this store."""
+    """One rollout as a store lists it.
+
+    `path` is its place in this store; `size` is in bytes, as stored; `modified_ns` is the time of
+    the last change, in ns.  `version` is an opaque text that is equal while the rollout is
+    unchanged; only its store interprets it (`store.has_only_grown`).
+    """
 
     path: str
     thread_id: str
     rollout_id: str
     archived: bool
     compressed: bool
-    look: RolloutStamp
-
-    @property
-    def size(self) -> int:
-        """Return the size in bytes as stored."""
-        return self.look[0]
-
-    @property
-    def mtime_ns(self) -> int:
-        """Return the time of the last change, in ns."""
-        return self.look[1]
+    size: int
+    modified_ns: int
+    version: str
 
 
 def by_rollout_id(rollouts: Iterable[Rollout]) -> dict[str, str]:
@@ -96,10 +90,13 @@ def by_rollout_id(rollouts: Iterable[Rollout]) -> dict[str, str]:
 
 @frozen
 class Mark:
-    """The position of a reader, with digests of the first and the last bytes before `offset`."""
+    """The position of a reader, with digests of the first and the last bytes before `offset`.
+
+    `source` is an opaque text that is equal while the rollout is not replaced.
+    """
 
     offset: int
-    inode: int
+    source: str
     head: str
     tail: str
 
@@ -177,7 +174,7 @@ UNSET = Unset.UNSET
 
 @frozen
 class Row:
-    """A reader's results for one rollout at one stamp; the store only keeps them.
+    """A reader's results for one version of a rollout; the store only keeps them.
 
     `session_id` is the one in the rollout; `cwd` is the newest folder of the session, and `base`
     the one in its head, to which the paths of its files are relative; `context_source` is
@@ -185,9 +182,10 @@ class Row:
     nobody types in it; `updated_at` the time of the last record, UTC; `recorded_name` a name in the
     history; `scratch` marks a session that was made only for a summary; `turn_open` a last turn
     without an end; `git` is JSON: the commit, branch and URL of the repository; `problems` and
-    `skipped` are for `doctor`; `error` is the reason why it is unreadable.  In the row of a rollout
-    that was not read whole (`is_glance`), None means unknown: `windows`, `compactions`, `turns` and
-    `seq` always, and other fields if its ends do not give them (rules, "Lists").
+    `skipped` are for `doctor`; `error` is the reason why it is unreadable.  A row is `outdated`
+    when a rollout that its own is based on changed.  In the row of a rollout that was not read
+    whole (`is_glance`), None means unknown: `windows`, `compactions`, `turns` and `seq` always, and
+    other fields if its ends do not give them (rules, "Lists").
     """
 
     rollout: Rollout
@@ -220,6 +218,7 @@ class Row:
     problems: str = ""
     skipped: str = ""
     error: str | None = None
+    outdated: bool = False
 
     @property
     def folder(self) -> str:
@@ -230,6 +229,11 @@ class Row:
     def is_glance(self) -> bool:
         """Return whether only the ends of the rollout were read."""
         return self.seq is None and self.error is None
+
+    @property
+    def must_be_read(self) -> bool:
+        """Return whether its rollout is read again even if that is unchanged."""
+        return self.outdated or self.error is not None  # permissions may have changed
 
     @property
     def is_blank(self) -> bool:
@@ -244,7 +248,7 @@ class Row:
     @property
     def at(self) -> str:
         """Return the time that sorts it: the last record's, else of the last change."""
-        return self.updated_at or moment(self.rollout.mtime_ns)
+        return self.updated_at or moment(self.rollout.modified_ns)
 
     @property
     def path(self) -> str:
@@ -433,8 +437,8 @@ class RolloutReader(Protocol):
         """
         ...
 
-    def mark_at(self, path: str, offset: int, inode: int) -> Mark:
-        """Return the mark at an offset."""
+    def mark_at(self, path: str, offset: int, source: str) -> Mark:
+        """Return the mark at an offset, with this `source`."""
         ...
 
     def first_line(self, path: str) -> bytes:

@@ -27,7 +27,7 @@ from codex_checkpoints.storage.contract import Rollout, Row, moment
 
 logger = logging.getLogger(__name__)
 
-VERSION = 19
+VERSION = 20
 BUSY_SECONDS = 0.5
 """Timeout for another process that keeps the database locked, before going on without it."""
 
@@ -56,6 +56,7 @@ _FAILURES = (sqlite3.Error, UnicodeError)
 
 # A row is the JSON of its values: SQLite takes longer over many columns.
 _own = attrgetter(*(field.name for field in fields(Row) if field.name != "rollout"))
+_place = attrgetter(*(field.name for field in fields(Rollout)))
 _TABLES = {
     "rollouts": (("path", "row", "checksum"), "path"),
     "states": (("path", "fold", "state", "checksum"), "path, fold"),
@@ -262,19 +263,17 @@ def _is_ours(connection: sqlite3.Connection) -> bool:
 
 
 def _row(path: str, data: bytes) -> Row:
-    (thread_id, rollout_id, archived, compressed, look), own = orjson.loads(data)
-    ids = sys.intern(thread_id), sys.intern(rollout_id)
-    where = Rollout(sys.intern(path), *ids, archived, compressed, (*look,))
+    (thread_id, rollout_id, *state), own = orjson.loads(data)
+    where = Rollout(sys.intern(path), sys.intern(thread_id), sys.intern(rollout_id), *state)
     # Texts that many rows share are kept once.
     values: list[Any] = [sys.intern(each) if type(each) is str else each for each in own]
     return Row(where, *values)
 
 
 def _values(row: Row) -> tuple[str, bytes, int]:
-    at = row.rollout
-    where = (at.thread_id, at.rollout_id, at.archived, at.compressed, at.look)
+    path, *where = _place(row.rollout)
     data = orjson.dumps((where, _own(row)))
-    return at.path, data, _checksum(data, at.path)
+    return path, data, _checksum(data, path)
 
 
 def _checked(data: object, checksum: object, *key: str) -> bytes:

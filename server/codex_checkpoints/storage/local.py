@@ -28,7 +28,6 @@ from codex_checkpoints.storage.contract import (
     Copied,
     HistoryItem,
     Rollout,
-    RolloutStamp,
     Row,
     StorageFailed,
     StoreFault,
@@ -66,15 +65,15 @@ class _Read(Generic[T]):
         self.path = path
         self._read = read
         self._nothing = self._found = nothing
-        self._look: tuple[int, int, int] | None = None
+        self._version: str | None = None
 
     def now(self) -> T:
         try:
-            look = _look_at(self.path)
-            if self._look != look:
-                self._found, self._look = self._read(self.path), look
+            version = _version_at(self.path)
+            if self._version != version:
+                self._found, self._version = self._read(self.path), version
         except (OSError, atomic_files.StorageError):
-            self._found, self._look = self._nothing, None
+            self._found, self._version = self._nothing, None
         return self._found
 
 
@@ -210,12 +209,12 @@ def _name_of(row: Row, ours: ThreadName | None, codex: ThreadName | None) -> str
     return row.recorded_name if ours is None else ours.text
 
 
-def _look_at(path: str) -> tuple[int, int, int]:
-    """Return values that are equal while a file is unchanged; raises `OSError` if there is none."""
-    found = os.stat(path)
-    if not stat.S_ISREG(found.st_mode):
+def _version_at(path: str) -> str:
+    """Return the version of a file; raises `OSError` if there is none."""
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "not a regular file")
-    return found.st_size, found.st_mtime_ns, found.st_ino
+    return session_files.version_of(status)
 
 
 class LocalThreadStore(RolloutStore[locks.WriterLock]):
@@ -255,7 +254,7 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
         found = session_files.places(self.codex_home)
         return {rollout_id: path for rollout_id, path in found.items() if is_storable(path)}
 
-    def look(self, paths: Iterable[str]) -> Mapping[str, Rollout | None]:
+    def stat(self, paths: Iterable[str]) -> Mapping[str, Rollout | None]:
         active, archived = (root + os.sep for root in session_files.roots(self.codex_home))
         found: dict[str, Rollout | None] = {}
         asked = {form for path in paths for form in session_files.forms(path)}
@@ -268,8 +267,11 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
                 found[path] = None if is_twin else file
         return found
 
-    def is_as_it_was(self, rollout: Rollout) -> bool:
-        return session_files.is_as_it_was(rollout)
+    def is_unchanged(self, rollout: Rollout) -> bool:
+        return session_files.is_unchanged(rollout)
+
+    def has_only_grown(self, old: Rollout, new: Rollout) -> bool:
+        return session_files.has_only_grown(old, new)
 
     def rollout_at(self, path: str) -> Rollout:
         try:
@@ -311,7 +313,7 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
         own = session_files.scan(self.codex_home, thread_id)
         known = (row.path for row in self.rows().values() if row.session_id == thread_id)
         # A file may belong to another thread than its name says.
-        own |= {path: file for path, file in self.look(known).items() if file is not None}
+        own |= {path: file for path, file in self.stat(known).items() if file is not None}
         return [own[path] for path in filter(is_storable, own)]
 
     def _publish(self, thread_id: str, lines: Iterable[bytes], at: datetime) -> Rollout:
@@ -331,7 +333,7 @@ class LocalThreadStore(RolloutStore[locks.WriterLock]):
         items: Sequence[HistoryItem | Copied],
         at: datetime,
         lock: locks.WriterLock,
-        expected: RolloutStamp | None,
+        expected: str | None,
     ) -> Appended:
         path = rollout.path
         if rollout.compressed:

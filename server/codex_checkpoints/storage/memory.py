@@ -21,7 +21,6 @@ from codex_checkpoints.storage.contract import (
     Mark,
     Reading,
     Rollout,
-    RolloutStamp,
     Row,
     ThreadIsLive,
     UnreadableSource,
@@ -52,14 +51,14 @@ class MemoryReader(ChunkReader):
         return Identity(thread_id, rollout_id)
 
     def follow(self, path: str, old: Mark | None, feed: Feed) -> Reading | None:
-        inode = self._find(path)[0].look[2]
-        if old is not None and old != self.mark_at(path, old.offset, inode):
+        source = _source_of(self._find(path)[0])
+        if old is not None and old != self.mark_at(path, old.offset, source):
             return None
         offset, rest = self.read(path, 0 if old is None else old.offset, feed)
-        return Reading(self.mark_at(path, offset, inode), rest)
+        return Reading(self.mark_at(path, offset, source), rest)
 
-    def mark_at(self, path: str, offset: int, inode: int) -> Mark:
-        return Mark(offset, inode, sha256(self._find(path)[1][:offset]).hexdigest(), "")
+    def mark_at(self, path: str, offset: int, source: str) -> Mark:
+        return Mark(offset, source, sha256(self._find(path)[1][:offset]).hexdigest(), "")
 
     def chunks(self, path: str, offset: int, limit: int | None) -> Iterator[bytes]:
         data = self._find(path)[1][offset:limit]
@@ -91,10 +90,12 @@ class InMemoryThreadStore(RolloutStore[None]):
         path = f"{PLACE}{thread_id}/{rollout_id or thread_id}"
         before, old = self._rollouts.get(path, (None, b""))
         grown = before is not None and data.startswith(old)
-        identity = before.look[2] if before is not None and grown else len(self._rollouts) + 1
+        self._changes += 1
+        source = _source_of(before) if before is not None and grown else str(self._changes)
         who = (path, thread_id, rollout_id or thread_id)
         archived = before is not None and before.archived
-        rollout = Rollout(*who, archived, False, self._look(data, identity))  # noqa: FBT003
+        state = (len(data), self._changes, f"{source}.{self._changes}")
+        rollout = Rollout(*who, archived, False, *state)  # noqa: FBT003
         self._rollouts[path] = rollout, data
         return rollout
 
@@ -106,6 +107,9 @@ class InMemoryThreadStore(RolloutStore[None]):
 
     def rollouts(self) -> Mapping[str, Rollout]:
         return {path: rollout for path, (rollout, _) in self._rollouts.items()}
+
+    def has_only_grown(self, old: Rollout, new: Rollout) -> bool:
+        return _source_of(old) == _source_of(new) and old.size <= new.size
 
     def live_threads(self) -> frozenset[str]:
         return frozenset(self.live)
@@ -132,7 +136,7 @@ class InMemoryThreadStore(RolloutStore[None]):
         items: Sequence[HistoryItem | Copied],
         at: datetime,
         lock: None,
-        expected: RolloutStamp | None,
+        expected: str | None,
     ) -> Appended:
         del lock, expected
         old, end = self._rollouts[rollout.path][1], self._end(rollout)
@@ -144,8 +148,8 @@ class InMemoryThreadStore(RolloutStore[None]):
     def _put(self, rollout: Rollout, lock: None, *, archived: bool) -> None:
         del lock
         data = self._rollouts[rollout.path][1]
-        look = self._look(data, rollout.look[2])
-        self._rollouts[rollout.path] = evolve(rollout, archived=archived, look=look), data
+        now = self.put(rollout.thread_id, data, rollout.rollout_id)
+        self._rollouts[rollout.path] = evolve(now, archived=archived), data
 
     def _remove(self, rollout: Rollout, lock: None) -> None:
         del lock, self._rollouts[rollout.path]
@@ -153,13 +157,14 @@ class InMemoryThreadStore(RolloutStore[None]):
     def _give_name(self, row: Row, name: str | None, *, listed: bool) -> None:  # noqa: ARG002
         self._given[row.session_id] = name
 
-    def _look(self, data: bytes, identity: int) -> RolloutStamp:
-        self._changes += 1
-        return len(data), self._changes, identity
-
     def _end(self, rollout: Rollout) -> End:
         """Return the end of a rollout; raises if it cannot be continued."""
         data = self._rollouts[rollout.path][1]
         return end_of(
             lambda start, length: data[start : start + length], len(data), rollout.thread_id
         )
+
+
+def _source_of(rollout: Rollout) -> str:
+    """Return the first part of a version: the change by which the rollout was last replaced."""
+    return rollout.version.partition(".")[0]

@@ -169,10 +169,10 @@ class Records:
         with_it = (each for each in folders if os.path.lexists(os.path.join(each, name)))
         return frozenset(map(os.path.basename, with_it))
 
-    def look(self, session_id: str, name: str) -> FileStamp | None:
+    def stamp(self, session_id: str, name: str) -> FileStamp | None:
         """Return size and time of a file of a session; None if it is missing."""
         folder = self.session_dir(session_id)
-        return None if folder is None else look_at(os.path.join(folder, name))
+        return None if folder is None else stamp_at(os.path.join(folder, name))
 
     def lines(self, session_id: str, name: str) -> Iterator[object]:
         """Yield the JSON values of a file that only grows; raises `StorageError`."""
@@ -248,7 +248,7 @@ def _is_missing(path: str) -> bool:
     return False
 
 
-def look_at(path: str) -> FileStamp | None:
+def stamp_at(path: str) -> FileStamp | None:
     """Return size and time of a file; None if it is missing."""
     with contextlib.suppress(OSError):
         found = os.stat(path)

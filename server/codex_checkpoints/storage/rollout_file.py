@@ -127,34 +127,34 @@ class FileReader(ChunkReader):
 
     def follow(self, path: str, old: Mark | None, feed: Feed) -> Reading | None:
         start = 0 if old is None else old.offset
-        with _opened(path) as (file, look):
-            inode = session_files.look_of(look)[2]
+        with _opened(path) as (file, status):
+            source = session_files.source_of(status)
             if session_files.is_compressed(path):
                 if old is not None:
                     return None  # it does not grow: it is another file
                 offset, rest = self.read(path, 0, feed)
-                return Reading(Mark(offset, inode, "", ""), rest)
-            if old is not None and (look.st_size < start or _mark(file, start, inode) != old):
+                return Reading(Mark(offset, source, "", ""), rest)
+            if old is not None and (status.st_size < start or _mark(file, start, source) != old):
                 return None
             os.lseek(file, start, os.SEEK_SET)
             offset, rest = _fed(_portions(partial(os.read, file), start, None), start, feed)
-            return Reading(_mark(file, offset, inode), rest)
+            return Reading(_mark(file, offset, source), rest)
 
     def ends(self, path: str, see: See[T]) -> T:
         if session_files.is_compressed(path):
             return super().ends(path, see)
-        with _opened(path) as (file, look):
-            size = look.st_size
+        with _opened(path) as (file, status):
+            size = status.st_size
             data = os.read(file, _AT_ONCE if size <= _AT_ONCE else _FIRST)
             if len(data) >= size:
                 return see((data,), (data,))
             return see(_front(file, data), _back(file, size))
 
-    def mark_at(self, path: str, offset: int, inode: int) -> Mark:
+    def mark_at(self, path: str, offset: int, source: str) -> Mark:
         if session_files.is_compressed(path):
-            return Mark(offset, inode, "", "")
+            return Mark(offset, source, "", "")
         with _opened(path) as (file, _):
-            return _mark(file, offset, inode)
+            return _mark(file, offset, source)
 
     def chunks(self, path: str, offset: int, limit: int | None) -> Iterator[bytes]:
         with _opened(path) as (file, _):
@@ -190,11 +190,11 @@ def _back(file: int, end: int) -> Iterator[bytes]:
         end, size = start, CHUNK
 
 
-def _mark(file: int, offset: int, inode: int) -> Mark:
+def _mark(file: int, offset: int, source: str) -> Mark:
     os.lseek(file, 0, os.SEEK_SET)
     head = os.read(file, min(_PROOF, offset))
     os.lseek(file, max(0, offset - _PROOF), os.SEEK_SET)
-    return Mark(offset, inode, _digest(head), _digest(os.read(file, min(_PROOF, offset))))
+    return Mark(offset, source, _digest(head), _digest(os.read(file, min(_PROOF, offset))))
 
 
 def _digest(data: bytes) -> str:
@@ -225,10 +225,10 @@ class _opened:  # noqa: N801 - as a function; a generator takes longer
 
 
 def _regular(file: int) -> os.stat_result:
-    look = os.fstat(file)
-    if not stat.S_ISREG(look.st_mode):
+    status = os.fstat(file)
+    if not stat.S_ISREG(status.st_mode):
         raise UnreadableSource("not a regular file")
-    return look
+    return status
 
 
 def _unreadable(error: OSError) -> UnreadableSource:

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
-from codex_checkpoints.storage.contract import Identity, Rollout, RolloutStamp, StoreFault, Touched
+from codex_checkpoints.storage.contract import Identity, Rollout, StoreFault, Touched
 
 _HEX = "[0-9a-fA-F]"
 _UUID = rf"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
@@ -147,22 +147,44 @@ def find(path: str, *, archived: bool) -> Rollout | None:
 
 def _found(path: str, name: Identity, *, archived: bool) -> Rollout | None:
     try:
-        look = os.stat(path, follow_symlinks=False)
+        status = os.stat(path, follow_symlinks=False)
     except OSError:
         return None
-    if not stat.S_ISREG(look.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return None
-    where = (sys.intern(path), name.thread_id, name.rollout_id)
-    return Rollout(*where, archived, name.compressed, look_of(look))
+    return rollout_of(sys.intern(path), name, status, archived=archived)
 
 
-def is_as_it_was(rollout: Rollout) -> bool:
+def rollout_of(path: str, name: Identity, status: os.stat_result, *, archived: bool) -> Rollout:
+    """Return a session file with this status, with numbers that SQLite can hold."""
+    modified_ns = max(-_LARGEST, min(status.st_mtime_ns, _LARGEST))  # it may be of any century
+    state = (status.st_size, modified_ns, version_of(status))
+    return Rollout(path, name.thread_id, name.rollout_id, archived, name.compressed, *state)
+
+
+def version_of(status: os.stat_result) -> str:
+    """Return a text that is equal while a file is unchanged; it begins with `source_of`."""
+    return f"{status.st_ino:x}.{status.st_size:x}.{status.st_mtime_ns:x}"
+
+
+def source_of(status: os.stat_result) -> str:
+    """Return a text that is equal while a file is not replaced by another one."""
+    return f"{status.st_ino:x}"
+
+
+def is_unchanged(rollout: Rollout) -> bool:
     """Return whether the system reports a session file as unchanged since a check."""
     try:
-        found = os.stat(rollout.path, follow_symlinks=False)
+        status = os.stat(rollout.path, follow_symlinks=False)
     except OSError:
         return False
-    return stat.S_ISREG(found.st_mode) and look_of(found) == rollout.look
+    return stat.S_ISREG(status.st_mode) and version_of(status) == rollout.version
+
+
+def has_only_grown(old: Rollout, new: Rollout) -> bool:
+    """Return whether the system reports the same file, of at least the same size."""
+    own, now = (each.version.partition(".")[0] for each in (old, new))
+    return own == now and old.size <= new.size
 
 
 def place_of(codex_home: str, thread_id: str, at: datetime) -> str:
@@ -204,19 +226,7 @@ def beside(path: str) -> dict[str, str]:
 
 def named(path: str) -> Rollout:
     """Return the file that a person named, at any place; raises `OSError`, `ValueError`."""
-    look = os.stat(path)
-    name = identity(path)
-    where = (path, name.thread_id, name.rollout_id)
-    return Rollout(*where, False, name.compressed, look_of(look))  # noqa: FBT003
-
-
-def look_of(found: os.stat_result) -> RolloutStamp:
-    """Return the values that are equal while a file is unchanged, in numbers that SQLite can hold.
-
-    Identities have up to 128 bits on Windows, and 64 elsewhere; a time may be of any century.
-    """
-    time = max(-_LARGEST, min(found.st_mtime_ns, _LARGEST))
-    return found.st_size, time, found.st_ino & _LARGEST
+    return rollout_of(path, identity(path), os.stat(path), archived=False)
 
 
 def _names(folder: str, depth: int) -> Iterator[tuple[str, Identity]]:

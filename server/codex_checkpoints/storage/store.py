@@ -31,7 +31,6 @@ from codex_checkpoints.storage.contract import (
     Patch,
     Rollout,
     RolloutReader,
-    RolloutStamp,
     Row,
     StoredThread,
     StoreFault,
@@ -205,11 +204,11 @@ class RolloutStore(ABC, Generic[Lock]):
         thread_id: str,
         items: Sequence[HistoryItem | Copied],
         at: datetime,
-        expected: RolloutStamp | None = None,
+        expected: str | None = None,
     ) -> Appended:
         """Append to the current rollout in order, as given (STO-2); durable on return.
 
-        `expected` is the stamp on which the caller decided.  Raises `ThreadNotFound`,
+        `expected` is the version on which the caller decided.  Raises `ThreadNotFound`,
         `ThreadIsLive`, `Conflict` (not as expected), `StorageFailed`, `UnreadableSource` for a
         packed rollout that is damaged, and `Unsupported` for an archived thread, for a history that
         Codex would not resume, for a line that would not continue it, and for a second head.
@@ -220,7 +219,7 @@ class RolloutStore(ABC, Generic[Lock]):
             )
         with self._writing(thread_id) as lock:
             rollout = self._newest(thread_id)
-            if expected is not None and rollout.look != expected:
+            if expected is not None and rollout.version != expected:
                 raise Conflict("the session has grown since it was read")
             refuse_archived(rollout)
             return self._append(rollout, items, at, lock, expected)
@@ -233,12 +232,12 @@ class RolloutStore(ABC, Generic[Lock]):
 
     @abstractmethod
     def rollouts(self) -> Mapping[str, Rollout]:
-        """Look for rollouts; return them by path."""
+        """Search for rollouts; return them by path."""
 
     def has_moved(self) -> bool:
         """Return whether rollouts may have come or gone since the last call.
 
-        One that only grew or was rewritten is for `look`.
+        One that only grew or was rewritten is for `stat`.
         """
         return True
 
@@ -246,14 +245,21 @@ class RolloutStore(ABC, Generic[Lock]):
         """Return the paths of rollouts by their ids, without reading any file."""
         return by_rollout_id(self.rollouts().values())
 
-    def look(self, paths: Iterable[str]) -> Mapping[str, Rollout | None]:
-        """Check some rollouts again, in both forms; None for a path that is not one, or is gone."""
+    def stat(self, paths: Iterable[str]) -> Mapping[str, Rollout | None]:
+        """Return rollouts as they are now, in both forms; None for a path without one."""
         now = self.rollouts()
         return {path: now.get(path) for path in paths}
 
-    def is_as_it_was(self, rollout: Rollout) -> bool:
+    def is_unchanged(self, rollout: Rollout) -> bool:
         """Return whether a rollout is unchanged, if none came or went."""
         return self.rollouts().get(rollout.path) == rollout
+
+    @abstractmethod
+    def has_only_grown(self, old: Rollout, new: Rollout) -> bool:
+        """Return whether two states of a rollout differ at most by bytes at the end.
+
+        The store compares no bytes: a reader notices other ones by its `Mark`.
+        """
 
     def rollout_at(self, path: str) -> Rollout:
         """Check a rollout anywhere; raises `UnreadableSource`."""
@@ -392,7 +398,7 @@ class RolloutStore(ABC, Generic[Lock]):
         items: Sequence[HistoryItem | Copied],
         at: datetime,
         lock: Lock,
-        expected: RolloutStamp | None,
+        expected: str | None,
     ) -> Appended: ...
 
     @abstractmethod
@@ -414,7 +420,7 @@ class RolloutStore(ABC, Generic[Lock]):
         return thread_id in self.live_threads()
 
     def _present(self, thread_id: str) -> list[Rollout]:
-        """Look for the rollouts of a thread, the current one last; raises `ThreadNotFound`."""
+        """Search for the rollouts of a thread, the current one last; raises `ThreadNotFound`."""
         own = sorted(self._rollouts_of(thread_id), key=age)
         if not own:
             raise ThreadNotFound("there is no such session")
@@ -445,7 +451,7 @@ class RolloutStore(ABC, Generic[Lock]):
             row = rows.get(path)
             if path == without:
                 continue
-            if row is not None and row.rollout.look == file.look and row.error is None:
+            if row is not None and row.rollout.version == file.version and row.error is None:
                 yield row.base_rollout, row.forked_from, row.parent_session
                 continue
             try:

@@ -29,7 +29,6 @@ from codex_checkpoints.storage.contract import (
     Conflict,
     Copied,
     HistoryItem,
-    RolloutStamp,
     StorageFailed,
     UnreadableSource,
     Unsupported,
@@ -37,7 +36,7 @@ from codex_checkpoints.storage.contract import (
 from codex_checkpoints.storage.file_lock import open_flags
 from codex_checkpoints.storage.locks import WriterLock, is_live
 from codex_checkpoints.storage.rollout_file import decompressed, end_of, lines_after, reading
-from codex_checkpoints.storage.session_files import look_of, parse_name, roots, within
+from codex_checkpoints.storage.session_files import parse_name, roots, version_of, within
 
 PACKED = ".zst"
 _DEPTH = 3  # sessions/YYYY/MM/DD
@@ -78,26 +77,27 @@ def append(
     items: Sequence[HistoryItem | Copied],
     at: datetime,
     lock: WriterLock,
-    expected: RolloutStamp | None,
+    expected: str | None,
 ) -> Written:
     """Append lines to a plain session file in one write, durable when this returns.
 
     The numbers of a paginated history are continued.  If the last line has no LF, that is written
-    first.  Raises `Conflict` when the file is gone or not as `expected`, `Unsupported` for a file
-    or a line that Codex would refuse, `StorageFailed`.  After an error the file is unchanged: a
-    written part is truncated, unless somebody without the lock has written after it.
+    first.  Raises `Conflict` when the file is gone or another version than `expected`,
+    `Unsupported` for a file or a line that Codex would refuse, `StorageFailed`.  After an error the
+    file is unchanged: a written part is truncated, unless somebody without the lock has written
+    after it.
     """
     lock.check(path)
     if path.endswith(PACKED):
         raise Unsupported("a packed session file is not appended to; unpack it first")
-    with _storage(), _opened(path) as (file, look):
-        if expected is not None and expected != look_of(look):
-            raise Conflict("the session file has changed since it was looked at")
-        end = end_of(reading(file), look.st_size, lock.thread_id)
+    with _storage(), _opened(path) as (file, status):
+        if expected is not None and expected != version_of(status):
+            raise Conflict("the session file has changed since it was read")
+        end = end_of(reading(file), status.st_size, lock.thread_id)
         lines, ordinals = lines_after(end.ordinal, items, at)
         data = b"".join(lines)
         if not data:
-            return look.st_size, look.st_size, ordinals
+            return status.st_size, status.st_size, ordinals
         atomic_files.append(file, data, os.path.dirname(path), "agreed")
         stop = os.lseek(file, 0, os.SEEK_CUR)
         return stop - len(data) - end.torn, stop, ordinals
@@ -105,8 +105,8 @@ def append(
 
 def check(path: str, thread_id: str) -> None:
     """Raise as `append` would for a plain session file as it is now."""
-    with _storage(), _opened(path) as (file, look):
-        end_of(reading(file), look.st_size, thread_id)
+    with _storage(), _opened(path) as (file, status):
+        end_of(reading(file), status.st_size, thread_id)
 
 
 def move(source: str, target: str, lock: WriterLock) -> None:
@@ -156,10 +156,10 @@ def _opened(path: str) -> Generator[tuple[int, os.stat_result]]:
             raise Unsupported("a link is not followed") from error
         raise
     try:
-        look = os.fstat(file)
-        if not stat.S_ISREG(look.st_mode):
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode):
             raise Unsupported("not a regular file")
-        yield file, look
+        yield file, status
     finally:
         os.close(file)
 
@@ -182,14 +182,14 @@ def unpack(path: str, lock: WriterLock) -> str:
         drop_twin(plain, lock)
         return plain
     with _storage():
-        look = _look(path)
+        status = _status(path)
         folder, name = os.path.split(plain)
         temporary = os.path.join(folder, f".{name}.tmp")
         atomic_files.discard(temporary)  # a killed process left it: the lock is ours now
         with atomic_files.temporary_file(temporary, _plain(path), 0o666):
             if os.name != "nt":
-                os.chmod(temporary, stat.S_IMODE(look.st_mode))
-            os.utime(temporary, ns=(look.st_atime_ns, look.st_mtime_ns))
+                os.chmod(temporary, stat.S_IMODE(status.st_mode))
+            os.utime(temporary, ns=(status.st_atime_ns, status.st_mtime_ns))
             atomic_files.take_name(temporary, plain)
         os.unlink(path)
         atomic_files.settle_folder(os.path.dirname(path))
@@ -225,14 +225,14 @@ def _begins_with(path: str, packed: str) -> bool:
         os.close(descriptor)
 
 
-def _look(path: str) -> os.stat_result:
+def _status(path: str) -> os.stat_result:
     try:
-        look = os.stat(path, follow_symlinks=False)
+        status = os.stat(path, follow_symlinks=False)
     except FileNotFoundError as error:
         raise Conflict("the session file is gone") from error
-    if not stat.S_ISREG(look.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise UnreadableSource("not a regular file")
-    return look
+    return status
 
 
 def _plain(path: str) -> Iterator[bytes]:

@@ -169,14 +169,14 @@ def _follow(options: argparse.Namespace, services: Terminal) -> None:
     params = push.PushParams(
         options.session_ids, options.cwd, options.since, options.allow_redacted, options.team
     )
-    seen = push.looks(services, params)
+    seen = push.versions(services, params)
     output.say(texts.following(len(seen)))
     took, failed = 0.0, dict[str, str]()
     try:
         while True:
             time.sleep(max(FOLLOW_SECONDS, PAUSE_FACTOR * took))
             services.update_index()
-            began, now = time.monotonic(), push.looks(services, params)
+            began, now = time.monotonic(), push.versions(services, params)
             for session_id in now:
                 if seen.get(session_id) != now[session_id]:
                     one = evolve(params, session_ids=(session_id,))

@@ -109,7 +109,7 @@ def excerpt_of(sessions: Sessions, source: CompactionSource, room: int) -> Excer
 
 def material(sessions: Sessions, source: CompactionSource, scratch_id: str) -> tuple[Json, ...]:
     """Return the history of a scratch fork; refuses `codex_failed`."""
-    row = sessions.catalogue.look_for(scratch_id)
+    row = sessions.catalogue.refresh_thread(scratch_id)
     if row is not None:
         items = Histories(sessions).traced(row).history.items
         if digest_of(items) != digest_of(source.traced.history.items):

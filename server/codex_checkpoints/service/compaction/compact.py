@@ -254,7 +254,7 @@ class Compacting:
             self._sessions.catalogue.cache.latest = None
             source = self._sources.read(request.session, seal=True, quoted=quoted)
         else:
-            source = self._sources.look_at(request.session)
+            source = self._sources.read_for_preview(request.session)
         if request.into == "in-place" and source.live:
             raise session_live(source.session_id)
         if request.into == "in-place" and source.row.archived:
@@ -403,7 +403,7 @@ class Compacting:
                 added(sessions.records, session_id, MARKERS, lines_of(MarkerSet(pins=pins), stamp))
                 row = sessions.threads.create(made, at)
             else:
-                sessions.threads.append(source_id, made, at, expected=source.look)
+                sessions.threads.append(source_id, made, at, expected=source.version)
                 row = sessions.own(source_id)
         return record, row
 

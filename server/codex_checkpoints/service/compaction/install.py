@@ -144,7 +144,7 @@ def _has_happened(
     """Return whether a session was published, or a window opened, as a record says."""
     match record:
         case Installed(into="new"):
-            return sessions.catalogue.look_for(record.session_id) is not None
+            return sessions.catalogue.refresh_thread(record.session_id) is not None
         case Installed():
             of, window = record, record.windows.after.current
         case Undone(window=None):
@@ -154,7 +154,7 @@ def _has_happened(
             window = None if record.window is None else record.window.current
     if of is None or window is None:
         return False
-    row = sessions.catalogue.look_for(of.source.session_id)
+    row = sessions.catalogue.refresh_thread(of.source.session_id)
     return row is not None and _opens(sessions, row, of.source.bytes_before, window)
 
 
@@ -277,7 +277,7 @@ class Undoing:
         self._sessions.progress.commit()
         with self._changing(record, undone, source) as log:
             log.add(Prepared(undone))
-            self._sessions.threads.append(source.session_id, lines, at, expected=source.look)
+            self._sessions.threads.append(source.session_id, lines, at, expected=source.version)
 
     def _changing(
         self, record: Installed, undone: Undone, source: CompactionSource | None = None

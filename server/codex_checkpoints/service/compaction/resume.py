@@ -125,7 +125,7 @@ def check(sessions: Sessions, session: str) -> Ready:
 
     Refuses as `Sessions.find`, and `conflict` for a session that Codex would not resume.
     """
-    sessions.catalogue.look([sessions.own(session).path])
+    sessions.catalogue.refresh_paths([sessions.own(session).path])
     sessions.open(session)
     source = sessions.summaries.of(sessions.own(session))
     for name in sessions.ignored_variables():

@@ -49,7 +49,7 @@ from codex_checkpoints.service.records.operation_records import WindowOrigin
 from codex_checkpoints.service.refusal import Refusal, reading_file
 from codex_checkpoints.service.sessions.sessions import Sessions, was_cut_off
 from codex_checkpoints.storage import records as stamps
-from codex_checkpoints.storage.contract import HistoryItem, RolloutStamp, Row
+from codex_checkpoints.storage.contract import HistoryItem, Row
 
 
 def nothing() -> None:
@@ -82,9 +82,9 @@ class CompactionSource:
         return self.row.session_id
 
     @property
-    def look(self) -> RolloutStamp:
-        """Return the stamp of the file, which is equal while the session is unchanged."""
-        return self.row.rollout.look
+    def version(self) -> str:
+        """Return the version of the file, which is equal while the session is unchanged."""
+        return self.row.rollout.version
 
     @property
     def window(self) -> int | None:
@@ -122,7 +122,7 @@ class Sources:
         self._update_index()
         row = self._sessions.own(session)
         records = self._sessions.compactions.of(row.session_id)
-        catalogue.look([row.path])
+        catalogue.refresh_paths([row.path])
         row = catalogue.current().get(row.session_id, row)
         self._sessions.progress.expect(2 * catalogue.chains.weight(row))
         found = self._together(row, seal=seal, cut=cut, quoted=quoted)
@@ -175,7 +175,7 @@ class Sources:
         gathered = digests.gathered(row, now.scale.lines) if quoted else None
         return CompactionSource(row, opened, now, end, traced, gathered=gathered)
 
-    def look_at(self, session: str) -> CompactionSource:
+    def read_for_preview(self, session: str) -> CompactionSource:
         """Read a session for a preview; refuses as `read`.
 
         An unchanged session comes from the cache, whichever part is needed.
@@ -199,8 +199,8 @@ class Sources:
     def is_changed(self, source: CompactionSource) -> bool:
         """Return whether the file of a session changed since it was read."""
         path = source.row.path
-        seen = self._sessions.catalogue.store.look([path]).get(path)
-        return seen is None or seen.look != source.look
+        seen = self._sessions.catalogue.store.stat([path]).get(path)
+        return seen is None or seen.version != source.version
 
     def items_in_front(self, source: CompactionSource) -> tuple[Json, ...]:
         """Return the history before the `cut`."""

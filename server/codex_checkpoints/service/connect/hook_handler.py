@@ -215,7 +215,7 @@ def _lost_digest(
     lost = Digests(sessions).lost(row, setting, beside)
     reads_others = row.base_rollout is not None or state.seed is not None
     if lost.text and lost.place is not None and not reads_others:
-        mark = opened.reader.mark_at(row.path, lost.place, opened.mark.inode)
+        mark = opened.reader.mark_at(row.path, lost.place, opened.mark.source)
         made = _ResumeDigest(lost.text, lost.seq, lost.files, lost.commands)
         cache.put(opened, RESUME_DIGEST, made, inputs(made), mark)
     return with_status(lost.text, status_of(state))
@@ -244,5 +244,5 @@ def _inputs(
         row.context_window,
         sessions.settings.hook_digest_tokens,
         sessions.settings.digest_ignore,
-        [sessions.records.look(row.session_id, name) for name in (MARKERS, UPDATES)],
+        [sessions.records.stamp(row.session_id, name) for name in (MARKERS, UPDATES)],
     )

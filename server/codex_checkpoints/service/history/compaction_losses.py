@@ -148,7 +148,7 @@ class _UpTo(ProgressReader):
 
         reached, rest = self.read(path, 0, fed)
         self.read_bytes.add(rest)
-        return Reading(Mark(reached, 0, "", ""), rest)
+        return Reading(Mark(reached, "", "", ""), rest)
 
     def read(
         self, path: str, offset: int, feed: Feed, limit: int | None = None

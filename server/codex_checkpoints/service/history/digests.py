@@ -221,7 +221,7 @@ class Digests:
             to_bytes(projections.current(opened)).decode(),
             sorted(self._drifted(opened, now)),
             sorted(self._folders(now, targets)),
-            self._sessions.records.look(row.session_id, MARKERS),
+            self._sessions.records.stamp(row.session_id, MARKERS),
         )
 
     def injected(self, row: Row, setting: int, beside: Collection[str] = ()) -> str:
@@ -362,7 +362,7 @@ class Digests:
     def _pinned(self, row: Row, replay: Replay) -> tuple[str, ...]:
         """Return the texts of a session's pins at the end of a replay."""
         session_id, records = row.session_id, self._sessions.records
-        if records.look(session_id, MARKERS) is None:
+        if records.stamp(session_id, MARKERS) is None:
             return ()
         with keeping("markers", session_id):
             pins = marker_set_of(records.lines(session_id, MARKERS)).pins

@@ -22,7 +22,7 @@ from codex_checkpoints.service.reading.session_index import SessionIndex
 from codex_checkpoints.service.refusal import reading
 from codex_checkpoints.storage.atomic_files import StorageError
 from codex_checkpoints.storage.contract import Row
-from codex_checkpoints.storage.records import OBSERVED, FileStamp, Records, look_at
+from codex_checkpoints.storage.records import OBSERVED, FileStamp, Records, stamp_at
 from codex_checkpoints.storage.workspace import Workspace
 
 logger = logging.getLogger(__name__)
@@ -121,14 +121,14 @@ class Checkpoints:
     def is_outdated(self, row: Row) -> bool:
         """Return whether a file's current hash differs from the stored checkpoint, if any."""
         path = self._records.checkpoint_path(row.session_id, row.path)
-        look = None if path is None else look_at(path)
+        stamp = None if path is None else stamp_at(path)
         known = self._stored.get(row.session_id)
-        if known is None or known[0] != look:
-            stored = None if look is None else self._records.checkpoint(row.session_id, row.path)
+        if known is None or known[0] != stamp:
+            stored = None if stamp is None else self._records.checkpoint(row.session_id, row.path)
             artifacts = () if stored is None else stored.artifacts.values()
             hashed = (each for each in artifacts if each.kind == "file")
             hashes = {each.uri: each.hash for each in hashed if each.hash or each.seen_hash}
-            known = self._stored[row.session_id] = look, hashes
+            known = self._stored[row.session_id] = stamp, hashes
         hashes = known[1]
         now = self._workspace.looks(row.base, hashes) if hashes else {}
         return any(now.get(uri) != found for uri, found in hashes.items())
@@ -190,12 +190,12 @@ class Checkpoints:
         return waiting
 
     def _lines(self, session_id: str) -> SeenHashes:
-        look = self._records.look(session_id, OBSERVED)
+        stamp = self._records.stamp(session_id, OBSERVED)
         known = self._observed.get(session_id)
-        if known is None or known[0] != look:
+        if known is None or known[0] != stamp:
             with contextlib.suppress(StorageError):
-                known = look, self._records.observed(session_id)
-            known = known or (look, {})
+                known = stamp, self._records.observed(session_id)
+            known = known or (stamp, {})
         renew(self._observed, session_id, known, _REMEMBERED)
         return known[1]
 

@@ -116,9 +116,9 @@ class SessionFile:
 
     def has_kept(self, mark: Mark) -> bool:
         """Return whether the file is still unchanged up to a mark."""
-        if mark.offset > self.mark.offset or mark.inode != self.mark.inode:
+        if mark.offset > self.mark.offset or mark.source != self.mark.source:
             return False
-        return self.reader.mark_at(self.path, mark.offset, mark.inode) == mark
+        return self.reader.mark_at(self.path, mark.offset, mark.source) == mark
 
     def last(self, size: int) -> bytes | None:
         """Return about `size` bytes of the last lines; None if the file has no more or changed."""
@@ -183,7 +183,7 @@ class SessionFile:
             begun = mark.offset - replay.pending
             tail = bytes_between(self.reader, self.path, begun, None, LONGEST_TAIL + 1)
             tail = b"" if len(tail) > LONGEST_TAIL else tail
-            mark = self.reader.mark_at(self.path, begun, mark.inode)
+            mark = self.reader.mark_at(self.path, begun, mark.source)
             replay.drop_unfinished()
         self.tail = b"" if replay.stopped else tail
         self.mark = mark
@@ -230,7 +230,7 @@ def open_session(  # noqa: PLR0913 - each is an option of its own
     return session
 
 
-NOWHERE = Mark(0, 0, "", "")
+NOWHERE = Mark(0, "", "", "")
 
 
 def _begin_reading(session: SessionFile, data: bytes, locate: Locate) -> bool:

@@ -9,14 +9,14 @@ import contextlib
 import logging
 import os
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from functools import cached_property, partial
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from functools import partial
 
 from attrs import evolve, frozen
 
 from codex_checkpoints.core.checkpoint.replay import Replay
 from codex_checkpoints.core.checkpoint.state import Seeds, no_seed
-from codex_checkpoints.core.checkpoint.tail_summary import Cut, TailSummary, glance
+from codex_checkpoints.core.checkpoint.tail_summary import Cut, glance
 from codex_checkpoints.core.events import SessionMeta
 from codex_checkpoints.service.progress import ProgressReader
 from codex_checkpoints.service.reading.derived_cache import DerivedCache
@@ -84,10 +84,6 @@ class SessionIndex:
         self.chains = RolloutBases(store)
         self._completed: deque[str] = deque()
 
-    @cached_property
-    def _look(self) -> Callable[..., TailSummary | None]:
-        return glance
-
     def rows(self) -> Mapping[str, Row]:
         """Return the row of every rollout by path, as of the last check."""
         return self.store.rows()
@@ -127,7 +123,7 @@ class SessionIndex:
         self.chains.begin(by_rollout_id(found.values()))
         new, changed = self._compared(found, [path for path in self.rows() if path not in found])
         # Read the newest sessions first.
-        new.sort(key=lambda file: -file.mtime_ns)
+        new.sort(key=lambda file: -file.modified_ns)
         of_bytes = sum(file.size for file in new)
         done = size = since = 0
         batch: list[Row] = []
@@ -144,9 +140,9 @@ class SessionIndex:
         self._put(batch)
         yield IndexProgress(done, len(new), size, of_bytes, frozenset(changed))
 
-    def look(self, paths: Iterable[str]) -> set[str]:
-        """Check some rollouts again; return the sessions whose rows changed."""
-        seen = self.store.look(paths)
+    def refresh_paths(self, paths: Iterable[str]) -> set[str]:
+        """Update the rows of some rollouts; return the sessions whose rows changed."""
+        seen = self.store.stat(paths)
         found = {path: file for path, file in seen.items() if file is not None}
         gone = [path for path, file in seen.items() if file is None and path in self.rows()]
         new, changed = self._compared(found, gone)
@@ -156,8 +152,8 @@ class SessionIndex:
         self._put(rows)
         return changed
 
-    def look_for(self, thread_id: str) -> Row | None:
-        """Check the rollouts of one thread and their bases, and no others; return its row."""
+    def refresh_thread(self, thread_id: str) -> Row | None:
+        """Update the rows of one thread and of its bases, and no others; return its row."""
         places = self.store.places()
         self.chains.begin(places)
         identify = self.reader.identify
@@ -167,7 +163,7 @@ class SessionIndex:
         seen: set[str] = set()
         while wanted:
             seen.update(wanted)
-            self.look(wanted)
+            self.refresh_paths(wanted)
             rows = (self.rows().get(path) for path in wanted)
             bases = [row.base_rollout for row in rows if row and row.base_rollout]
             found = map(self.chains.locate, bases)
@@ -294,16 +290,21 @@ class SessionIndex:
         come: set[str] = set()
         for path, file in found.items():
             old = known.get(path)
-            # An unreadable file may be readable now: a check does not notice changed permissions.
-            if old is None or old.rollout != file or old.error is not None:
+            if old is None:
                 new[path] = file
-            if old is None or not old.has_head or _is_replaced(old.rollout, file):
+                come.add(file.rollout_id)
+                continue
+            is_same = old.rollout == file
+            if not is_same or old.must_be_read:
+                new[path] = file
+            is_grown = is_same or self.store.has_only_grown(old.rollout, file)
+            if not (old.has_head and is_grown):
                 come.add(file.rollout_id)
         # Files based on a new, lost or replaced file are read again; a move changes nothing.
         self._forget(gone)
         grown = {file.rollout_id for file in new.values()}
         for row in (*self.chains.built_on(lost ^ come), *self._waiting_for(grown)):
-            file = found.get(row.path) or self.store.look([row.path])[row.path]
+            file = found.get(row.path) or self.store.stat([row.path])[row.path]
             if file is not None:
                 self._invalidate(row)
                 new[row.path] = file
@@ -325,7 +326,7 @@ class SessionIndex:
         """
         known = self.rows().get(row.path)
         if known is not None and (known.is_glance or (session.head and not known.has_head)):
-            whole = row_of(known.rollout, session)
+            whole = evolve(row_of(known.rollout, session), outdated=known.outdated)
             self._put([whole])
             self._completed += {known.session_id, whole.session_id}
 
@@ -344,11 +345,9 @@ class SessionIndex:
         self.chains.forget(gone)
 
     def _invalidate(self, row: Row) -> None:
-        """Invalidate the row of an unchanged rollout, so that the next look reads it again."""
+        """Mark the row of an unchanged rollout as outdated, so that it is read again."""
         self._forget_readers(row.path)
-        size, _, identity = row.rollout.look
-        unseen = evolve(row.rollout, look=(size, -1, identity))
-        self._update([(row.session_id, Patch(row=evolve(row, rollout=unseen)))])
+        self._update([(row.session_id, Patch(row=evolve(row, outdated=True)))])
         self.cache.forget(row.path)
 
     def _forget_readers(self, path: str) -> None:
@@ -384,8 +383,8 @@ class SessionIndex:
         is_small = file.size <= _SMALL and not file.compressed
         if is_small and b'"history_base"' not in self.reader.first_line(file.path):
             return None
-        base, look = partial(self._beginning_of, file), self._look
-        found = self.reader.ends(file.path, lambda front, back: look(front, back, base))
+        base = partial(self._beginning_of, file)
+        found = self.reader.ends(file.path, lambda front, back: glance(front, back, base))
         if found is None:
             return None
         return row_of_ends(file, found.head.session_id or file.thread_id, found)
@@ -431,7 +430,3 @@ def _changed(old: Row | None, row: Row) -> set[str]:
     if row.error is not None and row.error == old.error:
         return set()  # still unreadable
     return {old.session_id, row.session_id}
-
-
-def _is_replaced(old: Rollout, file: Rollout) -> bool:
-    return file.look[2] != old.look[2] or file.size < old.size

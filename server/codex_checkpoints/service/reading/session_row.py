@@ -171,7 +171,7 @@ def utc(stamp: str | None) -> str | None:
 
 
 def _updated(stamp: str | None, rollout: Rollout) -> str:
-    return utc(stamp) or moment(rollout.mtime_ns)
+    return utc(stamp) or moment(rollout.modified_ns)
 
 
 def title_of(row: Row, name: str | None) -> str | None:

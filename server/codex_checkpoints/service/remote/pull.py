@@ -117,7 +117,7 @@ def _work(sessions: Sessions, branch_id: str, made: Pull | None) -> SingleStep:
     """Return the work of a pull; its records are stored before the branch is published."""
 
     def is_published() -> bool:
-        return made is not None and sessions.catalogue.look_for(branch_id) is not None
+        return made is not None and sessions.catalogue.refresh_thread(branch_id) is not None
 
     event: Mapping[str, object] = {}
     if made is not None:

@@ -29,8 +29,8 @@ _RECORDS = (UPDATES, MARKERS, COMPACTIONS, RESTORES, IMPORTS, PULLS)
 def inputs_of(sessions: Sessions, row: Row) -> str:
     """Return a digest of the sources of a session's push: files, records, names, rules."""
     chain = (row, *sessions.catalogue.chains.below(row))
-    files = [(each.path, each.rollout.look) for each in chain]
-    records = [sessions.records.look(row.session_id, name) for name in _RECORDS]
+    files = [(each.path, each.rollout.version) for each in chain]
+    records = [sessions.records.stamp(row.session_id, name) for name in _RECORDS]
     return digest_of(orjson.dumps([REDACTION, SAID, files, records, sessions.title(row)]))
 
 

@@ -306,7 +306,7 @@ class RestoreWork:
     def is_published(self) -> bool:
         """Return whether the branch exists."""
         if self.prepared is not None and self.row is None:
-            self.row = self._sessions.catalogue.look_for(self.branch_id)
+            self.row = self._sessions.catalogue.refresh_thread(self.branch_id)
         return self.row is not None
 
     def record(self) -> None:

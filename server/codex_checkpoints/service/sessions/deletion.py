@@ -93,7 +93,7 @@ def _work(sessions: Sessions, event: Json) -> SingleStep:
     def is_deleted() -> bool:
         """Return whether it is gone without an event: otherwise another process deleted it."""
         events = map(object_of, sessions.records.audit.events())
-        return sessions.catalogue.look_for(session_id) is None and not any(
+        return sessions.catalogue.refresh_thread(session_id) is None and not any(
             (each.get("type"), each.get("sessionId")) == (DELETED, session_id) for each in events
         )
 

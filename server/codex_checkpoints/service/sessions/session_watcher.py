@@ -130,7 +130,7 @@ class SessionWatcher:
 
     def update_reported(self, session_id: str) -> None:
         """Update a session whose change was already reported, so that it is not reported again."""
-        self._marked[session_id] = self.sessions.records.look(session_id, MARKERS)
+        self._marked[session_id] = self.sessions.records.stamp(session_id, MARKERS)
         self._keep(self._current([session_id]))
 
     def folders(self) -> frozenset[str]:
@@ -191,10 +191,10 @@ class SessionWatcher:
             looked_at = {row.path: row for row in self._in_turn([*catalogue.rows().values()])}
             looked_at |= {row.path: row for row in self._followed()}
             # An unreadable file may be readable now, which a check does not notice.
-            changed = catalogue.look(
+            changed = catalogue.refresh_paths(
                 path
                 for path, row in looked_at.items()
-                if row.error is not None or not self._store.is_as_it_was(row.rollout)
+                if row.must_be_read or not self._store.is_unchanged(row.rollout)
             )
         changed |= self.sessions.take_unreported() | self._lives_changed()
         self._keep(self._current(changed))
@@ -213,7 +213,7 @@ class SessionWatcher:
 
     def _rollouts_changed(self, touched: Touched) -> set[str]:
         files = touched.rollouts
-        changed = self.sessions.catalogue.look(files) if files else set[str]()
+        changed = self.sessions.catalogue.refresh_paths(files) if files else set[str]()
         if touched.everything:
             self.sessions.refresh()
         changed |= self.sessions.take_unreported()
@@ -235,9 +235,9 @@ class SessionWatcher:
         """Return the sessions whose markers or pins changed; their checkpoints do not."""
         records = self.sessions.records
         marked = {found for path in paths if (found := records.marked_at(path)) is not None}
-        looks = {each: records.look(each, MARKERS) for each in marked}
-        changed = {each for each, look in looks.items() if self._marked.get(each) != look}
-        self._marked |= looks
+        stamps = {each: records.stamp(each, MARKERS) for each in marked}
+        changed = {each for each, stamp in stamps.items() if self._marked.get(each) != stamp}
+        self._marked |= stamps
         return {row.session_id for row in self._current(changed)}
 
     def _workspace_changed(self, paths: Iterable[str]) -> set[str]:

@@ -108,7 +108,7 @@ def session_of(catalogue: SessionIndex, thread: object) -> str:
         message = "the call does not say which session it comes from"
         hint = "Call from within Codex, which names the session in _meta.threadId."
         raise Refusal("missing_context", message, {"rule": "session", "hint": hint})
-    row = catalogue.look_for(thread.lower())
+    row = catalogue.refresh_thread(thread.lower())
     if row is None:
         message = "the session that calls has no file in this Codex home"
         hint = "Codex must store its sessions, in the folder that this server was given as home."

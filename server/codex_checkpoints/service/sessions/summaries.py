@@ -324,13 +324,13 @@ class Summaries:
 
     def _marker_count(self, session_id: str) -> int:
         """Return how many markers a session has; an unchanged file is read once."""
-        look = self._records.look(session_id, MARKERS)
-        if look is None:
+        stamp = self._records.stamp(session_id, MARKERS)
+        if stamp is None:
             return 0
         known = self._markers.get(session_id)
-        if known is None or known[0] != look:
+        if known is None or known[0] != stamp:
             count = len(marker_set_of(self._lines(session_id, MARKERS)).markers)
-            known = self._markers[session_id] = look, count
+            known = self._markers[session_id] = stamp, count
         return known[1]
 
     def _made_by(self, row: Row) -> MadeBy | None:
@@ -353,9 +353,9 @@ class Summaries:
 
     def _arrived(self, session_id: str) -> MadeBy | None:
         """Return how a session came from another machine; None for one that was made here."""
-        if self._records.look(session_id, IMPORTS) is not None:
+        if self._records.stamp(session_id, IMPORTS) is not None:
             return "import"
-        return "pull" if self._records.look(session_id, PULLS) is not None else None
+        return "pull" if self._records.stamp(session_id, PULLS) is not None else None
 
     def _lines(self, session_id: str, name: str) -> Iterator[object]:
         """Yield the lines of a file; an unreadable one is logged and does not break the list."""

@@ -32,7 +32,6 @@ from codex_checkpoints.storage.contract import (
     NewThread,
     Patch,
     Rollout,
-    RolloutStamp,
     Row,
     StoreError,
     ThreadIsLive,
@@ -117,7 +116,7 @@ class LiveThread:
         self,
         items: Iterable[HistoryItem | Copied],
         at: datetime,
-        expected: RolloutStamp | None = None,
+        expected: str | None = None,
     ) -> Appended | None:
         """Append the items that belong in a rollout, durably; return None if there are none."""
         kept = tuple(filter(is_kept, items))
@@ -253,7 +252,7 @@ class ThreadManager:
         thread_id: str,
         items: Iterable[HistoryItem | Copied],
         at: datetime,
-        expected: RolloutStamp | None = None,
+        expected: str | None = None,
     ) -> Appended | None:
         """Append to a thread, durably; return None if no item belongs in a rollout."""
         live = self._live.get(thread_id) or self._opened(thread_id)
@@ -300,7 +299,7 @@ class ThreadManager:
 
     def moved(self, move: Move) -> Row:
         """Do the last step: check Codex's result, else move the files; refuses as the store."""
-        row = None if move.codex is None else self._catalogue.look_for(move.thread_id)
+        row = None if move.codex is None else self._catalogue.refresh_thread(move.thread_id)
         if row is None or row.archived != move.archive:
             row = self._moved_by_us(move)
         self.unload(move.thread_id)  # its file has moved
@@ -330,12 +329,12 @@ class ThreadManager:
             self._store.delete_thread(thread_id)
         self.unload(thread_id)
         rows = self._catalogue.rows().values()
-        self._catalogue.look([each.path for each in rows if each.session_id == thread_id])
+        self._catalogue.refresh_paths([each.path for each in rows if each.session_id == thread_id])
 
     def _opened(self, thread_id: str) -> LiveThread:
         with refusing(thread_id):
             if thread_id not in self._catalogue.current():
-                self._catalogue.look_for(thread_id)  # it may be new, and so may its bases
+                self._catalogue.refresh_thread(thread_id)  # it may be new, and so may its bases
             session = self._catalogue.open_uncached(self._store.read_thread(thread_id).row)
         return LiveThread(thread_id, self._store, session, self._catalogue.chains.locate)
 
@@ -355,8 +354,8 @@ class ThreadManager:
                 thread_id,
             )
         # All its rollouts have moved, and later ones build on earlier ones.
-        return self._catalogue.look_for(thread_id) or self._seen(rollout)
+        return self._catalogue.refresh_thread(thread_id) or self._seen(rollout)
 
     def _seen(self, rollout: Rollout) -> Row:
-        self._catalogue.look([rollout.path])
+        self._catalogue.refresh_paths([rollout.path])
         return self._catalogue.rows()[rollout.path]
