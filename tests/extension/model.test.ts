@@ -17,6 +17,7 @@ import {
   partsOf,
   runningOf,
   sessionRow,
+  sharedStart,
 } from "../../extension/src/sessions/model/rows.ts";
 import { checkpoint, note, recent, session, told } from "./values.ts";
 
@@ -101,10 +102,32 @@ test("below a session with the same title a row shows its last message instead",
   const first = session({ ...some, sessionId: "a", task: "And now the docs, all of them" });
   const other = session({ ...some, sessionId: "b", task: some.title });
 
-  const row = sessionRow(first, NOW, true);
+  const row = sessionRow(first, NOW, 0);
   assert.equal(row.label, "2h  And now the docs, all of them");
   assert.match(row.spoken, /^Review the change, And now the docs, all of them, 2h/);
-  assert.equal(sessionRow(other, NOW, true).label, "2h  Review the change");
+  assert.equal(sessionRow(other, NOW, 0).label, "2h  Review the change");
+});
+
+test("last messages that begin alike are shown from the word before they differ", () => {
+  const of = (task: string) => session({ title: "Review the change", task });
+  const labels = (...tasks: string[]) => {
+    const all = tasks.map(of);
+    return all.map((each) => sessionRow(each, NOW, sharedStart(all)).label);
+  };
+
+  const parts = [1, 10, 11].map((part) => `Look at part ${part} of the list, please`);
+  const shown = ["1 of", "10 of", "11 of"].map((part) => `2h  …part ${part} the list, please`);
+  assert.deepEqual(labels(...parts), shown);
+  assert.match(sessionRow(of(parts[0] ?? ""), NOW, 8).spoken, /, Look at part 1 of the list, /);
+  assert.deepEqual(labels("Go on, a", "Go on, b"), ["2h  Go on, a", "2h  Go on, b"]);
+  assert.deepEqual(labels("Look at part 1"), ["2h  Look at part 1"]);
+  assert.deepEqual(labels("Look at part 1", "Review the change"), [
+    ...["2h  Look at part 1", "2h  Review the change"],
+  ]);
+  const same = "Look at each of these parts";
+  assert.deepEqual(labels(same, same), ["2h  …these parts", "2h  …these parts"]);
+  const word = "x".repeat(9_000);
+  assert.deepEqual(labels(`${word} 1`, `${word} 2`)[0]?.slice(0, 9), "2h  xxxxx");
 });
 
 test("a copy of a session is named as one, unless somebody named it", () => {

@@ -31,8 +31,10 @@ function group(sessionId: string, hits: number, count = hits): SessionHits {
 test("a session says how many hits it has, how old it is, and where it was", () => {
   const { description, spoken } = groupRow(group("a", 2, 12), NOW);
   assert.equal(description, "12 hits · 2h · shop");
-  assert.equal(spoken, "Fix it, 12 hits, 2h, shop");
-  assert.equal(groupRow(group("a", 1), NOW).spoken, "Fix it, 1 hit, 2h, shop");
+  assert.equal(spoken, "Fix it, 12 hits, 2h, shop, context 4 percent");
+  const { session, ...one } = group("a", 1);
+  const running = groupRow({ ...one, session: { ...session, live: true } }, NOW);
+  assert.equal(running.spoken, "Fix it, 1 hit, running, 2h, shop, context 4 percent");
   assert.match(groupRow(group("a", 2, 1_004), NOW).description, /^1,000\+ hits · /);
 });
 

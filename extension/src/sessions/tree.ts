@@ -26,6 +26,7 @@ import {
   partsOf,
   sessionRow,
   sessionsParams,
+  sharedStart,
 } from "./model/rows.ts";
 import type { ChangeFeed } from "./sessionInView.ts";
 
@@ -373,7 +374,8 @@ export interface SessionRow {
   readonly kind: "session";
   readonly group: string;
   readonly session: SessionSummary;
-  readonly isAlike: boolean;
+  /** Below one of the same title: how much the last messages there share (`sharedStart`). */
+  readonly shared: number | null;
   readonly children: readonly SessionNode[];
 }
 
@@ -411,9 +413,10 @@ function foldsOf(group: Group, sessions: readonly SessionSummary[]): SessionNode
   const { roots, children } = family(sessions);
   const { people, withoutMessage, background } = partsOf(roots);
   const { shown, older: olderBySession } = folded(people);
-  const rowOf = (session: SessionSummary, isAlike = false): SessionNode => {
+  const rowOf = (session: SessionSummary, shared: number | null = null): SessionNode => {
     const below = (children.get(session.sessionId) ?? []).map((each) => rowOf(each));
     const older = olderBySession.get(session.sessionId) ?? [];
+    const start = sharedStart(older);
     const runs: Fold = {
       kind: "fold",
       id: `alike/${group.id}/${session.sessionId}`,
@@ -421,10 +424,10 @@ function foldsOf(group: Group, sessions: readonly SessionSummary[]): SessionNode
       description: "",
       icon: "files",
       isOpen: false,
-      children: older.map((each) => rowOf(each, true)),
+      children: older.map((each) => rowOf(each, start)),
     };
     const all = older.length === 0 ? below : [...below, runs];
-    return { kind: "session", group: group.id, session, isAlike, children: all };
+    return { kind: "session", group: group.id, session, shared, children: all };
   };
   const apart = (
     name: string,
@@ -474,7 +477,7 @@ export function sessionItem(node: SessionNode): vscode.TreeItem {
     case "fold":
       return plainItem(node.id, node, node.isOpen);
     case "session": {
-      const row = sessionRow(node.session, Date.now(), node.isAlike);
+      const row = sessionRow(node.session, Date.now(), node.shared);
       const id = `${node.group}/${node.session.sessionId}`;
       const hasMore = node.children.length > 0 || hasBelow(node.session);
       const item = treeItem(id, row, hasMore ? Collapsed : None);

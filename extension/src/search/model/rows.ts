@@ -12,9 +12,10 @@ import {
   folderOf,
   listed,
   plain,
+  spokenMeter,
   subject,
 } from "../../common/model/text.ts";
-import { sessionRow } from "../../sessions/model/rows.ts";
+import { sessionRow, statesOf } from "../../sessions/model/rows.ts";
 
 /** A search: a one-line text, the kinds of hits (none means all), and optionally one session. */
 export interface Query {
@@ -153,7 +154,14 @@ export function groupRow({ session, count }: SessionHits, now: number): Appearan
     label: cut(subject(session), NAME),
     description: dotted(hits, since, folder),
     tooltip: `${hits}\n${row.tooltip}`,
-    spoken: listed(subject(session), hits, since, folder),
+    spoken: listed(
+      subject(session),
+      hits,
+      ...statesOf(session),
+      since,
+      folder,
+      spokenMeter(session),
+    ),
     badge: "",
   };
 }

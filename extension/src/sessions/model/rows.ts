@@ -24,16 +24,22 @@ import { madeWords } from "./branches.ts";
 const LABEL = 160;
 
 /**
- * The row of a session; below one with the same title it shows its last message instead.
+ * The row of a session; below one with the same title it shows its last message instead, without
+ * the first `shared` characters, which all of these have.
  * The editor cuts a row at its end, so the age comes first and the level of the context is a badge.
  */
-export function sessionRow(session: SessionSummary, now: number, isAlike = false): Appearance {
+export function sessionRow(
+  session: SessionSummary,
+  now: number,
+  shared: number | null = null,
+): Appearance {
   const about = subject(session);
   const since = age(changedAt(session), now);
   const states = statesOf(session);
-  const last = isAlike && session.task !== session.title ? plain(session.task ?? "") : "";
+  const last = shared === null ? "" : lastMessage(session);
+  const name = last !== "" && shared ? `…${last.slice(shared)}` : last || about;
   return {
-    label: `${since}  ${cut(last || about, LABEL)}`.trim(),
+    label: `${since}  ${cut(name, LABEL)}`.trim(),
     description: "",
     tooltip: sessionFacts(session, states, now).join("\n"),
     spoken: listed(about, cut(last, 120), ...states, since, spokenMeter(session)),
@@ -42,8 +48,29 @@ export function sessionRow(session: SessionSummary, now: number, isAlike = false
   };
 }
 
+/** Return the last message of a session, empty if it is the title. */
+function lastMessage({ title, task }: SessionSummary): string {
+  return task === title ? "" : plain(task ?? "");
+}
+
+/** A shorter beginning is shown in each row: it costs less room than it says. */
+const SHARED = 8;
+
+/** Return how many characters the last messages of some sessions share, but for their last word. */
+export function sharedStart(sessions: readonly SessionSummary[]): number {
+  const [first = "", ...others] = sessions.map(lastMessage).filter((text) => text !== "");
+  let shared = others.length === 0 ? 0 : first.length;
+  for (const other of others) {
+    while (!other.startsWith(first.slice(0, shared))) {
+      shared -= 1;
+    }
+  }
+  const words = /^(?:\S+ +)*(?=\S+ )/.exec(first.slice(0, shared))?.[0] ?? "";
+  return words.length < SHARED ? 0 : words.length;
+}
+
 /** Describe the state of a session. */
-function statesOf(session: SessionSummary): string[] {
+export function statesOf(session: SessionSummary): string[] {
   const suspect = session.suspectFacts ?? 0;
   return [
     session.live ? "running" : "",
