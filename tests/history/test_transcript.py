@@ -139,6 +139,18 @@ def test_long_output_keeps_both_ends_and_other_text_its_beginning(home: Home):
     assert (short.text, short.tail, short.total) == ("short", "", 5)
 
 
+@pytest.mark.parametrize("form", ["paginated", "legacy", "bare"])
+def test_word_of_megabytes_shows_that_it_was_cut(home: Home, form: r.Form):
+    printed = f"before\n{'x' * 5_000_000}\nafter"
+    home.put(r.rollout(r.session(form), r.turn(r.user("Go"), r.shell("cat", printed))))
+
+    output = read(home, "1").items[-1]
+    shown = output.text + output.tail
+
+    assert shown.startswith("before\nxxxxxxxxxxxxxxx…")
+    assert shown.endswith("after")
+
+
 def test_missing_turn_is_refused(home: Home):
     home.put(r.rollout(r.session(), *WORK))
 

@@ -3,7 +3,7 @@
 Lines and `seq` follow (rules, "Lines, `seq`, identity").  A fold takes the lines in order and keeps
 the parts it needs; several folds share one pass.  Memory does not grow with the file: of a long
 line that no fold wants only the first bytes are read, and a long line that is wanted for its words
-loses its base64 blobs.
+loses its base64 blobs, with `…` in their place.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ WHOLE: Final = 2
 _NO_LIMIT = 1 << 62
 _BLOB = re.compile(rb"(?<![A-Za-z0-9+/=_-])([A-Za-z0-9+/=_-]{16})[A-Za-z0-9+/=_-]{4096,}")
 """It begins where a word does: tried at each byte, a line of 8 MB took a minute."""
+_CUT_BLOB = rb"\1" + "…".encode()
 _OPTIONAL = rb'(?:,"id":"[^"\\]{0,256}")?(?:,"status":"[^"\\]{0,64}")?'
 _ITEM = rb',"thread_id":"[^"\\]{0,64}","turn_id":"[^"\\]{0,64}","item":\{"type":"([A-Za-z]+)"'
 _PREFIX = re.compile(
@@ -434,9 +435,9 @@ class _LongLine:
         if self._wanted == WORDS and self._kept + len(data) > BLOBS_FROM:
             if not self.shortened:
                 self.shortened = True
-                self._parts = [_BLOB.sub(rb"\1", self.raw)]
+                self._parts = [_BLOB.sub(_CUT_BLOB, self.raw)]
                 self._kept = len(self._parts[0])
-            data = _BLOB.sub(rb"\1", data)
+            data = _BLOB.sub(_CUT_BLOB, data)
         self._parts.append(data)
         self._kept += len(data)
         if self._kept > (LONGEST_WHOLE if self._wanted == WHOLE else LONGEST):
