@@ -2,6 +2,7 @@
 
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { context } from "esbuild";
+import { inlinable } from "./inline.mjs";
 
 const watch = process.argv.includes("--watch");
 const tests = process.argv.includes("--tests");
@@ -27,6 +28,22 @@ const extension = {
 };
 
 /**
+ * Makes the scripts of pages safe between the tags of their page, also while watching.
+ * @type {import("esbuild").Plugin}
+ */
+const inline = {
+  name: "inline",
+  setup(build) {
+    build.onEnd(({ metafile }) => {
+      const made = Object.keys(metafile?.outputs ?? {});
+      for (const path of made.filter((each) => each.endsWith(".js"))) {
+        writeFileSync(path, inlinable(readFileSync(path, "utf8")));
+      }
+    });
+  },
+};
+
+/**
  * What runs in a page of ours, in the browser's part of the editor.
  * @type {import("esbuild").BuildOptions}
  */
@@ -42,6 +59,7 @@ const pages = {
   outdir: "dist/webview",
   format: "iife",
   minify: !watch,
+  plugins: [inline],
   sourcemap: watch ? "inline" : false,
 };
 

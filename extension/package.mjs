@@ -12,6 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join, resolve } from "node:path";
+import { isObeyed } from "./inline.mjs";
 
 const { name, version } = JSON.parse(readFileSync("package.json", "utf8"));
 const vsix = `dist/${name}-${version}.vsix`;
@@ -73,6 +74,12 @@ const listed = execFileSync(process.execPath, [VSCE, "ls", "--no-dependencies", 
 const packed = listed.trim().split("\n");
 const strange = packed.filter((path) => !EXPECTED.some((pattern) => pattern.test(path)));
 const missing = EXPECTED.filter((pattern) => !packed.some((path) => pattern.test(path)));
+const scripts = packed.filter((path) => /^dist\/webview\/.*\.js$/.test(path));
+const obeyed = scripts.filter((path) => isObeyed(readFileSync(path, "utf8")));
+if (obeyed.length > 0) {
+  console.error(["These scripts would end or hide in their page:", ...obeyed].join("\n"));
+  process.exit(1);
+}
 if (strange.length > 0 || missing.length > 0) {
   console.error(["Not as expected:", ...strange, "Missing:", ...missing.map(String)].join("\n"));
   process.exit(1);

@@ -69,7 +69,7 @@ test("the server quotes a session with anchors that it can recall, but no ignore
   assert.ok(anchors.length >= 3, found.text);
   const texts = await Promise.all(
     anchors.map(async ({ ref }) => {
-      const wanted = { sessionId: SESSION, ref, query: null, offset: 0, limit: 1 };
+      const wanted = { sessionId: SESSION, ref, query: null, offset: 0, near: null, limit: 1 };
       return (await server.request("recall", wanted)).record?.text ?? "";
     }),
   );

@@ -20,6 +20,8 @@ import {
   stepsOf,
   turnName,
   turnText,
+  wholeOf,
+  whyDisabled,
 } from "../../extension/src/page/model/page.ts";
 import { loss } from "./values.ts";
 
@@ -230,4 +232,27 @@ test("a page requests an action on a turn in known words", () => {
   const asked = { kind: "turn", turnId: "t1", action: "mark" };
   assert.deepEqual(fromPage(asked), asked);
   assert.equal(fromPage({ ...asked, action: "delete" }), null);
+});
+
+test("a long record is shown from its beginning, and around the line of a search hit", () => {
+  const whole = (passage: { offset: number; text: string } | null) => {
+    const { text, left } = wholeOf("#7", "beginning", 9, 100_000, passage);
+    return [text, left];
+  };
+  assert.deepEqual(whole(null), ["beginning", 99_991]);
+  assert.deepEqual(whole({ offset: 50_000, text: "around it" }), [
+    "beginning\n⋯ 49,991 more characters ⋯\naround it",
+    49_991,
+  ]);
+  assert.deepEqual(whole({ offset: 7, text: "ng, and on" }), ["beginning, and on", 99_983]);
+  assert.deepEqual(whole({ offset: 0, text: "begin" }), ["beginning", 99_991]);
+  assert.deepEqual(whole({ offset: 9, text: " on" }), ["beginning on", 99_988]);
+});
+
+test("a turn says why some of its buttons are disabled", () => {
+  assert.deepEqual(whyDisabled(single({ filesChanged: 1 }), 1), { open: "", unchanged: "" });
+  assert.deepEqual(whyDisabled(single({ outcome: "open" }), 1), {
+    open: "It can be marked and restored once it has ended.",
+    unchanged: "No files changed.",
+  });
 });

@@ -38,6 +38,26 @@ def test_early_turn_of_a_long_session_can_be_recalled(tmp_path: Path) -> None:
         recalled(home, "t602")
 
 
+def test_part_around_a_line_of_a_long_record_is_returned(tmp_path: Path) -> None:
+    lines = [f"stone {each}" for each in range(20_000)]
+    lines[15_000] = f"{'a' * 3000} the well {'b' * 3000}"
+    home = home_of(tmp_path, r.turn(r.user("dig"), r.shell("dig", "\n".join(lines))))
+    with home.house() as house:
+        digests = Digests(house.sessions)
+        (line,) = [each.line for each in digests.search(thread(1), "the well", 50)]
+        whole = digests.recall(thread(1), "t1")
+        output = next(
+            each.ref for each in digests.search(thread(1), "stone 19999", 1) if each.ref is not None
+        )
+        near = digests.recall(thread(1), output, near=line)
+        early = digests.recall(thread(1), output, near="stone 3")
+        missing = digests.recall(thread(1), output, 500, near="a river")
+
+    assert whole.total > near.offset > 8_000
+    assert line in near.text
+    assert (early.offset, missing.offset) == (0, 500)
+
+
 @pytest.mark.parametrize("form", ["paginated", "legacy", "bare"])
 def test_message_is_found_once_in_every_file_format(tmp_path: Path, form: r.Form) -> None:
     turns = [r.turn(r.user(f"dig well {each}"), r.assistant("Dug.")) for each in range(2)]

@@ -265,13 +265,15 @@ export interface SessionDigest {
  * A session, and the anchor of a record of it, or a text that lines contain.
  *
  * `ref` is `#12`, `12`, `t3`, or the id of a message or a call; the text is given from `offset`
- * on.  `limit` is the most lines for a `query`.
+ * on, or from a little above the first line that contains `near`, a line as a search returns it.
+ * `limit` is the most lines for a `query`.
  */
 export interface RecallParams {
   readonly sessionId: string;
   readonly ref: string | null;
   readonly query: string | null;
   readonly offset: number;
+  readonly near: string | null;
   readonly limit: number;
 }
 

@@ -10,6 +10,7 @@ import { whyDown } from "../client/model/status.ts";
 import { codeOf, errorWords, remedied } from "../client/requests.ts";
 import type { Changes } from "../sessions/sessionInView.ts";
 import type { App } from "./app.ts";
+import { Outbox } from "./model/outbox.ts";
 import { type FromPage, fromPage, keyOf, readState, type ToPage } from "./model/pages.ts";
 import { harmless, plain } from "./model/text.ts";
 
@@ -66,10 +67,7 @@ export abstract class Page {
   /** Whether the script of the page runs, and the title that its tab gets then. */
   #isReady = false;
   #title = "";
-  /** The newest content, the error shown above it, and a message that needs content. */
-  #content: ToPage | null = null;
-  #error: ToPage | null = null;
-  #onceLoaded: ToPage | null = null;
+  readonly #outbox = new Outbox((message) => this.send(message));
   /** The last refusal, for the page's remedy buttons. */
   #refusal: unknown = null;
 
@@ -102,8 +100,7 @@ export abstract class Page {
 
   /** Load the page and request its content in parallel: a window's first page loads slowly. */
   open(): void {
-    this.#content = null;
-    this.#error = null;
+    this.#outbox.reload();
     this.#load();
     if (this.#isRestored && this.waits !== "") {
       this.complain(this.waits, true);
@@ -136,10 +133,7 @@ export abstract class Page {
     if (!this.#isGone) {
       this.#title = title;
       this.#entitle();
-      this.#content = view;
-      this.#error = null;
-      this.send(view);
-      this.#sendWaiting();
+      this.#outbox.show(view);
     }
   }
 
@@ -156,24 +150,14 @@ export abstract class Page {
     }
   }
 
-  /** Send a message that needs the page's content to be loaded. */
+  /** Add to the view a part that the page gets again whenever it is loaded. */
+  protected add(part: ToPage): void {
+    this.#outbox.add(part);
+  }
+
+  /** Send a message once, as soon as the page shows its view. */
   sendOnceLoaded(message: ToPage): void {
-    this.#onceLoaded = message;
-    this.#sendWaiting();
-  }
-
-  #sendWaiting(): void {
-    if (this.#content !== null && this.#onceLoaded !== null) {
-      this.send(this.#onceLoaded);
-      this.#onceLoaded = null;
-    }
-  }
-
-  /** The editor queues messages for a page's first load, but drops them during a reload. */
-  #sendAgain(): void {
-    for (const message of [this.#content, this.#error]) {
-      message === null || this.send(message);
-    }
+    this.#outbox.once(message);
   }
 
   /** Show an error; `again` means that the page shows nothing current. */
@@ -198,8 +182,7 @@ export abstract class Page {
   }
 
   #complain(error: ToPage): void {
-    this.#error = error;
-    this.send(error);
+    this.#outbox.complain(error);
   }
 
   get isVisible(): boolean {
@@ -223,7 +206,7 @@ export abstract class Page {
       if (message?.kind === "ready") {
         this.#isReady = true;
         this.#entitle();
-        this.#sendAgain();
+        this.#outbox.listens();
       } else if (message?.kind === "again") {
         await awake(this.app.server);
         await this.look();

@@ -9,7 +9,7 @@ import { type App, type Commands, onSession } from "../common/app.ts";
 import { openLink } from "../common/links.ts";
 import { runCommand } from "../common/messages.ts";
 import { unpacked } from "../common/model/documents.ts";
-import type { FromPage } from "../common/model/pages.ts";
+import type { FromPage, ToPage } from "../common/model/pages.ts";
 import { cut, dotted, folderName, plain, subject } from "../common/model/text.ts";
 import { Page, type Tab, Tabs } from "../common/panel.ts";
 import { readRecord } from "../common/records.ts";
@@ -20,7 +20,14 @@ import { titleOf } from "../sessions/model/branches.ts";
 import { showChange } from "./changes.ts";
 import { begunFrom } from "./model/begun.ts";
 import { lineagePicture } from "./model/lineage.ts";
-import { keptLists, pageEvent, pageRows, type SessionView, type Shared } from "./model/page.ts";
+import {
+  keptLists,
+  pageEvent,
+  pageRows,
+  type SessionView,
+  type Shared,
+  wholeOf,
+} from "./model/page.ts";
 
 /** Minimum time between two requests for a session that Codex is writing. */
 const PAUSE_MS = 150;
@@ -136,6 +143,8 @@ export class SessionPage extends Page {
   /** When the changed files are requested again; for a long session that is slow. */
   #filesDue = 0;
   #later: NodeJS.Timeout | undefined;
+  /** The line of the last search hit that was shown; it may be far within a long record. */
+  #foundLine: string | null = null;
 
   constructor(tab: Tab<"sessionId">) {
     super(tab);
@@ -163,6 +172,13 @@ export class SessionPage extends Page {
       this.#others.add(id);
     }
     return isNew || changes.has(this.sessionId);
+  }
+
+  override sendOnceLoaded(message: ToPage): void {
+    if (message.kind === "place") {
+      this.#foundLine = message.found?.line ?? null;
+    }
+    super.sendOnceLoaded(message);
   }
 
   protected override changed(): void {
@@ -306,11 +322,11 @@ export class SessionPage extends Page {
   }
 
   async #readWhole(ref: string): Promise<void> {
-    const found = await readRecord(this.app.server, this.key, ref);
+    const found = await readRecord(this.app.server, this.key, ref, this.#foundLine);
     if (found !== null) {
-      const { record, text } = found;
+      const { record, text, passage } = found;
       const shown = record.kind === "output" ? unpacked(text) : text;
-      this.send({ kind: "whole", ref, text: shown, left: record.total - [...text].length });
+      this.send(wholeOf(ref, shown, [...text].length, record.total, passage));
     }
   }
 

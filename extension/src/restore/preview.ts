@@ -104,7 +104,7 @@ export class RestorePreview extends AnsweredPage {
       this.#plan = typeof found === "string" ? null : found;
       const sentence = typeof found === "string" ? found : found.headline;
       const done = { done: this.#done, canUndo: this.#canUndo };
-      this.sendOnceLoaded({ kind: "files", plan: this.#plan, sentence, ...done });
+      this.add({ kind: "files", plan: this.#plan, sentence, ...done });
     }
   }
 

@@ -35,16 +35,24 @@ export function codeBlock(info: string, text: string): HTMLElement {
 function colourSome(): void {
   const start = performance.now();
   while (waiting.length > 0 && performance.now() - start < SLICE) {
-    const [{ place, language, text }, ...rest] = waiting as readonly [Waiting, ...Waiting[]];
+    const [first, ...rest] = waiting as readonly [Waiting, ...Waiting[]];
     waiting = rest;
-    const known = loadedParsers().languages();
-    if (known.registered(language)) {
-      const { children } = known.highlight(language, text);
-      place.replaceChildren(...children.map(coloured));
+    try {
+      colour(first);
+    } catch (error) {
+      reportError(error); // its text stays as it is, and the others are coloured
     }
   }
   if (waiting.length > 0) {
     window.setTimeout(colourSome);
+  }
+}
+
+function colour({ place, language, text }: Waiting): void {
+  const known = loadedParsers().languages();
+  if (known.registered(language)) {
+    const { children } = known.highlight(language, text);
+    place.replaceChildren(...children.map(coloured));
   }
 }
 

@@ -64,7 +64,8 @@ export class Highlights {
     const { text, line: wanted } = this.#found ?? { text: "", line: "" };
     const matches = matchesIn(this.#root, text);
     CSS.highlights.set("match", new Highlight(...matches.map(({ range }) => range)));
-    const near = matches.filter(({ range }) => this.#sought?.contains(range.startContainer));
+    // Searched by itself: on a long page it may lie after the maximum number of matches.
+    const near = this.#sought === null ? [] : matchesIn(this.#sought, text);
     const exact = near.find(({ line }) => bare(line).includes(bare(wanted)));
     // The exact line may appear later, in a part that is still loading.
     const { range } = exact ?? near[0] ?? { range: null };
@@ -97,7 +98,7 @@ interface Match {
 }
 
 /** Find all matches in an element; each lies within one block. */
-function matchesIn(root: HTMLElement, text: string): Match[] {
+function matchesIn(root: Element, text: string): Match[] {
   const matches: Match[] = [];
   let [line, nodes, block]: [string, [start: number, node: Text][], Element | null] = [
     "",

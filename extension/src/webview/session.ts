@@ -59,7 +59,11 @@ class SessionPage implements Shown<SessionView> {
 
   constructor(view: SessionView) {
     this.#view = view;
-    this.#transcript = new Transcript(view, (turn) => this.#read(turn));
+    this.#transcript = new Transcript(
+      view,
+      (turn) => this.#read(turn),
+      () => this.#hideRequest(),
+    );
     this.#strip = new Strip(view, (row) => this.#chooseRow(row));
     this.#table.addEventListener("toggle", () => this.#showTable());
     new ResizeObserver(() => drawLineage(this.#lines, this.#view.lineage)).observe(this.#lines);
@@ -222,9 +226,15 @@ class SessionPage implements Shown<SessionView> {
     this.#showChosen();
   }
 
+  /** Show the request of the chosen turn once: above the conversation, or in it. */
+  #hideRequest(): void {
+    this.#card.hideRequest(this.#transcript.showsRequest(this.#turnChosen?.turnId ?? ""));
+  }
+
   #showChosen(): void {
     this.#strip.show(this.#view, this.#chosen);
     this.#card.show(this.#view.rows[this.#chosen], this.#turnNumber, this.#view);
+    this.#hideRequest();
     const turn = this.#turnNumber === null ? null : this.#turnChosen;
     window.clearTimeout(this.#askingPlan);
     if (turn !== null && this.#planAtTurn?.turnId !== turn.turnId) {

@@ -90,10 +90,21 @@ function textIn({ kind }: ConversationStep, text: string): Partial<ConversationS
   return kind === "command" ? { printed: text } : { text };
 }
 
-function bodyOf(
+/** Draw the body of a step; if that fails, as its plain text, so that the others are shown. */
+function bodyOf(step: ConversationStep, where: Where, isOpen = false): HTMLElement {
+  try {
+    return drawnBody(step, where, isOpen);
+  } catch (error) {
+    reportError(error);
+    const { text, printed } = step;
+    return el("div.words.as-it-is", textOf(printed === "" ? text : `${text}\n${printed}`));
+  }
+}
+
+function drawnBody(
   { kind, text, printed }: ConversationStep,
   where: Where,
-  isOpen = false,
+  isOpen: boolean,
 ): HTMLElement {
   switch (kind) {
     case "user":

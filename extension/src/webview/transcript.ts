@@ -67,11 +67,33 @@ export class Transcript {
   #takesFocus = false;
   /** The scroll position set by this class; any other comes from the user. */
   #top = 0;
+  /** Watches the requests of the loaded turns, each with the id of its turn. */
+  readonly #requests: IntersectionObserver;
+  readonly #turnOf = new WeakMap<Element, string>();
+  /** The turns whose request is at least partly visible. */
+  readonly #requested = new Set<string>();
 
-  /** `reads` is called with the turn that the user scrolls to. */
-  constructor(session: Pick<SessionView, "folder" | "shared">, reads: (turn: number) => void) {
+  /**
+   * `reads` is called with the turn that the user scrolls to, and `requested` when other requests
+   * become visible.
+   */
+  constructor(
+    session: Pick<SessionView, "folder" | "shared">,
+    reads: (turn: number) => void,
+    requested: () => void,
+  ) {
     this.#session = session;
     this.#reads = reads;
+    this.#requests = new IntersectionObserver(
+      (entries) => {
+        for (const { target, isIntersecting } of entries) {
+          const turnId = this.#turnOf.get(target) ?? "";
+          isIntersecting ? this.#requested.add(turnId) : this.#requested.delete(turnId);
+        }
+        requested();
+      },
+      { root: this.element },
+    );
     this.element.tabIndex = 0;
     this.element.addEventListener("scroll", () => this.#scrolled());
     window.addEventListener("scroll", () => this.#readOn());
@@ -81,6 +103,11 @@ export class Transcript {
       // Do not scroll back after the user did something else.
       window.addEventListener(act, () => this.#leaveOpening(), { capture: true, passive: true });
     }
+  }
+
+  /** Check whether the request of a turn is visible. */
+  showsRequest(turnId: string): boolean {
+    return this.#requested.has(turnId);
   }
 
   /** Update the turns; the position stays. The first time, go to `chosen`. */
@@ -181,8 +208,18 @@ export class Transcript {
       }
       this.#showEvents();
     });
+    this.#watchRequest(part);
     this.#seek();
     this.#readOn();
+  }
+
+  /** Watch the request with which a turn begins. */
+  #watchRequest({ turnId, offset, content, steps }: Part): void {
+    const first = steps.firstElementChild;
+    if (offset === 0 && content[0]?.kind === "user" && first !== null) {
+      this.#turnOf.set(first, turnId);
+      this.#requests.observe(first);
+    }
   }
 
   #partOf(turnId: string, offset: number, at: string | null): Part {

@@ -1,4 +1,7 @@
-/** The chosen turn, above the conversation while the user scrolls: its request and its actions. */
+/**
+ * The chosen turn, above the conversation while the user scrolls: its figures and its actions, and
+ * its request while the conversation does not show that.
+ */
 
 import {
   chosenIn,
@@ -8,8 +11,12 @@ import {
   type TurnAction,
   turnName,
   turnText,
+  whyDisabled,
 } from "../page/model/page.ts";
 import { button, type Child, el, fill, keepingFocus, send } from "./draw.ts";
+
+/** The id of the line about the turn. */
+const ABOUT = "about-turn";
 
 export class TurnCard {
   readonly element = el("section.turn", { aria: { label: "The chosen turn" } });
@@ -33,6 +40,11 @@ export class TurnCard {
     }
   }
 
+  /** Hide the request while the conversation shows it; its place stays, so that nothing moves. */
+  hideRequest(isHidden: boolean): void {
+    this.element.classList.toggle("requested", isHidden);
+  }
+
   #parts(
     row: PageRow | undefined,
     turn: number | null,
@@ -44,11 +56,13 @@ export class TurnCard {
     }
     const chosen = chosenIn(row, turn);
     const task = chosen.task === "" ? "No text." : chosen.task;
+    const { open, unchanged } = whyDisabled(row, chosen.turn);
+    const about = [turnText(row), unchanged, open].filter((each) => each !== "").join(" ");
     return [
       el(
         "div.above",
         el("h2", turnName(row)),
-        el("p.quiet.did", { title: turnText(row) }, turnText(row)),
+        el("p.quiet.did", { id: ABOUT, title: about }, about),
         buttonsOf(row, chosen, isReadOnly),
       ),
       // It has the same height for each turn, so that nothing below moves.
@@ -67,17 +81,18 @@ export class TurnCard {
   }
 }
 
-/** Make the buttons. Inapplicable ones are disabled, since adding one later would move the text. */
+/**
+ * Make the buttons. Inapplicable ones are disabled, since adding one later would move the text; the
+ * line above the request says why.
+ */
 function buttonsOf(row: PageRow, { turn, turnId }: PageTurn, isReadOnly: boolean): HTMLElement {
+  const { open, unchanged } = whyDisabled(row, turn);
   const act = (label: string, action: TurnAction, why = "") => {
-    const made = button(label, "second", () => send({ kind: "turn", turnId, action }));
+    const looks = why === "" ? {} : { title: why, aria: { describedby: ABOUT } };
+    const made = button(label, "second", () => send({ kind: "turn", turnId, action }), looks);
     made.disabled = why !== "";
-    made.title = why;
     return made;
   };
-  const isOpen = row.outcome === "open" && turn === row.last;
-  const open = isOpen ? "This turn is still open. Once it has ended, this is possible." : "";
-  const unchanged = row.filesChanged > 0 ? "" : "This turn changed no files.";
   const changes = act("Show Changed Files", "changes", unchanged);
   return isReadOnly
     ? el("div.buttons", changes)

@@ -211,13 +211,15 @@ class RecallParams:
     """A session, and the anchor of a record of it, or a text that lines contain.
 
     `ref` is `#12`, `12`, `t3`, or the id of a message or a call; the text is given from `offset`
-    on.  `limit` is the most lines for a `query`.
+    on, or from a little above the first line that contains `near`, a line as a search returns it.
+    `limit` is the most lines for a `query`.
     """
 
     session_id: str
     ref: str | None = None
     query: str | None = None
     offset: int = 0
+    near: str | None = None
     limit: int = 50
 
 
@@ -242,5 +244,6 @@ def recall(services: Services, params: RecallParams) -> RecallAnswer:
     if params.offset < 0 or not 1 <= params.limit <= MOST_HITS:
         raise misfit("params: offset must be 0 or more, limit 1 to 1000")
     if params.ref is not None:
-        return RecallAnswer(digests.recall(params.session_id, params.ref, params.offset), ())
+        found = digests.recall(params.session_id, params.ref, params.offset, near=params.near)
+        return RecallAnswer(found, ())
     return RecallAnswer(None, digests.search(params.session_id, params.query or "", params.limit))

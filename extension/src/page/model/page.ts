@@ -4,6 +4,7 @@ import type { CheckpointNode } from "../../checkpoint/model/rows.ts";
 import type {
   FileChanges,
   Loss,
+  Recalled,
   SessionDigest,
   TimelineEvent,
   TimelineTurn,
@@ -210,6 +211,25 @@ export function charactersLeft(left: number): string {
   return counted(left, "1 more character", `${left.toLocaleString("en-US")} more characters`);
 }
 
+/**
+ * Make the full text of a step from the beginning of its record, which ends at `end`, and a later
+ * part of it, below a gap if there is one.
+ */
+export function wholeOf(
+  ref: string,
+  beginning: string,
+  end: number,
+  total: number,
+  passage: Pick<Recalled, "offset" | "text"> | null,
+): Whole {
+  const points = [...(passage?.text ?? "")];
+  const offset = passage?.offset ?? end;
+  const gap = offset - end;
+  const later = points.slice(Math.max(0, -gap)).join("");
+  const text = `${beginning}${gap > 0 ? `\n⋯ ${charactersLeft(gap)} ⋯\n` : ""}${later}`;
+  return { kind: "whole", ref, text, left: total - Math.max(end, offset + points.length) };
+}
+
 /** Return the index of the step that contains a record; a call belongs to its output's step. */
 export function stepOf(steps: readonly ConversationStep[], seq: number): number {
   return steps.findIndex(({ ref }) => Number(ref.slice(1)) >= seq);
@@ -269,6 +289,18 @@ export function turnText(row: PageRow): string {
     countedIfAny(checksFailed, "1 check failed", `${checksFailed} checks failed`),
   );
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
+}
+
+/** Return why some actions on a turn of a row are disabled; empty for those that are not. */
+export function whyDisabled(
+  { outcome, last, filesChanged }: PageRow,
+  turn: number,
+): { readonly open: string; readonly unchanged: string } {
+  const isOpen = outcome === "open" && turn === last;
+  return {
+    open: isOpen ? "It can be marked and restored once it has ended." : "",
+    unchanged: filesChanged > 0 ? "" : "No files changed.",
+  };
 }
 
 /** Describe a row to a screen reader when the slider reaches it. */

@@ -400,10 +400,17 @@ class Digests:
     # --- recall and search ------------------------------------------------------------------------
 
     def recall(
-        self, session: str, ref: str, offset: int = 0, *, rolled_back: bool = True
+        self,
+        session: str,
+        ref: str,
+        offset: int = 0,
+        *,
+        near: str | None = None,
+        rolled_back: bool = True,
     ) -> Recalled:
         """Return the record of an anchor, of a session or of those it continues.
 
+        The part begins at `offset`, or above the line `near` if the record has that.
         `rolled_back`: turns that were rolled back count too.  Refuses `unknown_session`,
         `unknown_ref`, `invalid_payload`.
         """
@@ -412,14 +419,15 @@ class Digests:
             if entries:
                 first = entries[0]
                 text = "\n".join(each.text for each in entries)
+                begin = offset if near is None else _above(text, near, offset)
                 return Recalled(
                     ref,
                     found.session_id,
                     found.numbers.get(first.turn_id or "") if found.is_own else None,
                     first.turn_id,
                     first.kind,
-                    text[offset : offset + MOST_TEXT],
-                    offset,
+                    text[begin : begin + MOST_TEXT],
+                    begin,
                     len(text),
                 )
         raise _unknown(row, ref, f"record {ref[:80]!r} that can be recalled")
@@ -530,6 +538,15 @@ class _Found:
     def is_copy(self, entry: Entry) -> bool:
         """Return whether an entry is the history's copy of a message that is also in the file."""
         return self.typed and entry.in_history
+
+
+def _above(text: str, line: str, otherwise: int) -> int:
+    """Return where a part of a text begins that has a line and some lines above it."""
+    found = text.find(line)
+    if found < 0:
+        return otherwise
+    begin = max(0, found - MOST_TEXT // 4)
+    return begin if begin == 0 else max(begin, text.rfind("\n", begin, found - MOST_TEXT // 8) + 1)
 
 
 def _unknown(row: Row, ref: str, what: str) -> Refusal:
