@@ -288,7 +288,7 @@ class Summaries:
             git=Git(*orjson.loads(row.git)) if row.git else None,
             offer=offer,
             start_folder=row.base,
-            file_time=moment(row.rollout.mtime_ns),
+            file_time=moment(row.rollout.modified_ns),
         )
 
     def _ours(self) -> _Ours:
