@@ -82,19 +82,21 @@ def choices_of(chosen: Chosen) -> str:
     return "\n".join(" ".join(line.split()) for line in lines)
 
 
-def quoted_lines(arguments: str) -> tuple[str, str]:
-    """Return the lines of the command or patch in the arguments of a call, and the other arguments.
+def quoted_lines(arguments: str) -> tuple[str, tuple[str, ...]]:
+    """Return the lines of the command or patch in the arguments of a call, and rows of the others.
 
-    The lines are unescaped, the other arguments are JSON.
+    The lines are unescaped.  The folder is a row of its own, as written; the others are one row of
+    JSON.
     """
     given = json_in(arguments)
     key = next((key for key in ("command", "cmd", "input", "patch") if key in given), "")
     words = words_of(given.get(key))
     script = words[-1] if words else text_of(given.get(key))
     if script is None:
-        return arguments, ""
-    others = (each for each in given if each not in {key, "justification"})
-    return script.rstrip("\n"), " ".join(f"{each}={written(given[each])}" for each in others)
+        return arguments, ()
+    others = (each for each in given if each not in {key, "workdir", "justification"})
+    told = " ".join(f"{each}={written(given[each])}" for each in others)
+    return script.rstrip("\n"), tuple(filter(None, (text_of(given.get("workdir")), told)))
 
 
 def texts_handed_over(arguments: str) -> tuple[str, str] | None:

@@ -344,10 +344,10 @@ class DigestExtract(events.Fold):
             return
         for part in parts:
             (said, others), files = quoted_lines(part), []
-            if others and (where.turn_id, others) not in self._said_with:
-                renew(self._said_with, (where.turn_id, others), None, MOST)
-                first, *rest = said.split("\n")
-                said = "\n".join([f"{first} {others}", *rest])
+            others = [row for row in others if (where.turn_id, row) not in self._said_with]
+            for row in others:
+                renew(self._said_with, (where.turn_id, row), None, MOST)
+            said = "\n".join([*others, said])
             if BEGIN in part:
                 said, files = files_of_patch(said, self._relative)
             if said.strip():

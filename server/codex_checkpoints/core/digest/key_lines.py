@@ -71,8 +71,10 @@ def heading_of(quote: Quote) -> str:
     """Return the heading of a record's lines: its anchor, its file or its call."""
     at = f"#{quote.where.seq} "
     match quote.kind:
-        case "answer" | "call":
+        case "answer":
             return at
+        case "call":
+            return f"{at}call:{BREAK}"
         case "written":
             return f"{at}{label_line(quote.label, _FILES)}:{BREAK}"
         case "patch":

@@ -159,6 +159,7 @@ class _Composing:
         names = [name for text in [*shown, *self._terms.beside] for name in names_in(text)]
         bodies = [text.partition(": ")[2] for text in shown]
         parts = [part for body in bodies for part in (body, *body.split(BREAK))]
+        parts += [part for text in shown for part in text.split(BREAK)]
         parts += [part for text in self._terms.beside for part in text.split("\n")]
         quoted = {shortened(part.strip()) for part in parts}
         room = self._room - heading_size("KEY_LINES")

@@ -31,11 +31,21 @@ from codex_checkpoints.core.digest.rows import (
 from codex_checkpoints.core.shell.commands import only_looks
 
 Source = Literal[
-    "answer", "patch", "written", "call", "fresh", "older", "stale", "edited", "list", "other"
+    "answer",
+    "patch",
+    "written",
+    "call",
+    "folder",
+    "fresh",
+    "older",
+    "stale",
+    "edited",
+    "list",
+    "other",
 ]
-"""The source of a line.  For outputs: a file that was read in the newest turn (`fresh`), in an
-earlier one (`older`), or before its newest patch (`stale`); other outputs with lines of edited
-files; a list of files; and everything else."""
+"""The source of a line.  `folder` is the folder that a call names.  For outputs: a file that was
+read in the newest turn (`fresh`), in an earlier one (`older`), or before its newest patch
+(`stale`); other outputs with lines of edited files; a list of files; and everything else."""
 
 
 @frozen
@@ -80,6 +90,7 @@ _RATES: Final[Mapping[Source, tuple[int, int, int, int]]] = {
     "patch": (94, 92, 60, 45),
     "written": (94, 92, 60, 45),
     "call": (98, 40, 149, 46),
+    "folder": (430, 1000, 530, 1000),
     "fresh": (29, 30, 53, 48),
     "older": (25, 23, 15, 16),
     "stale": (48, 34, 10, 10),
@@ -127,6 +138,9 @@ _ELSEWHERE: Final = re.compile(r"\s(?:/(?:tmp|var|etc|usr|opt|proc)|~)(?![\w-])"
 _READS: Final = re.compile(
     rf"{_IN}(?:cat|sed|nl|head|tail|git (?:-\S+ +)*(?:diff|show|status))(?![\w-])"
 )
+_FOLDER: Final = re.compile(r"(?:~|[A-Za-z]:)?[/\\]\S+")
+"""The first row of a call that names a folder."""
+
 _LONG_LIST: Final = 80
 """Names in a longer list of files are rarely needed."""
 
@@ -242,6 +256,9 @@ def rows_of(quotes: Sequence[Quote]) -> Iterator[LineFeatures]:
             if text not in names:
                 names[text] = tuple(dict.fromkeys(names_in(text)))
             at, age = (number, place), quote.where.age
+            if source == "call" and place == 0 and _FOLDER.fullmatch(text):
+                yield LineFeatures(at, text, names[text], "folder", bucket, age)
+                continue
             yield LineFeatures(at, text, names[text], source, bucket, age, looks, is_named)
 
 
