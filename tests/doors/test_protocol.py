@@ -114,9 +114,9 @@ def test_sessions_lists_sessions(client: Peer, home: Home):
     first = client.call("checkpoints/sessions", {"limit": 1})
     rest = client.call("checkpoints/sessions", {"limit": 1, "cursor": first["nextCursor"]})
 
-    assert whole == {"items": [one(home), two(home)], "nextCursor": None}
+    assert whole == {"items": [one(home), two(home)], "nextCursor": None, "left": 0}
     assert first["items"] == [one(home)]
-    assert rest == {"items": [two(home)], "nextCursor": None}
+    assert rest == {"items": [two(home)], "nextCursor": None, "left": 0}
     choice = {"archived": True, "search": "THREE", "cwd": "/home/ana"}
     (found,) = client.call("checkpoints/sessions", choice)["items"]
     assert found["title"] == "three"

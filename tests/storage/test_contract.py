@@ -584,6 +584,19 @@ def test_foreign_cursor_is_refused(shop: Shop, cursor: str):
     assert error.value.field == "cursor"
 
 
+def test_page_says_how_many_threads_follow_it(shop: Shop):
+    folder: dict[str, object] = {"cwd": "/home/ana/shop"}
+    stock(shop, a=folder, b=folder, c=folder, d={"cwd": "/elsewhere"})
+    here = ThreadQuery(cwd="/home/ana", limit=2)
+
+    first = shop.store.list_threads(here)
+    last = shop.store.list_threads(evolve(here, cursor=first.next_cursor))
+
+    assert [len(first.items), first.left] == [2, 1]
+    assert [len(last.items), last.left] == [1, 0]
+    assert shop.store.list_threads(evolve(here, limit=0)).left == 3
+
+
 def test_limit_below_the_minimum_is_refused(shop: Shop):
     stock(shop, a={})
 

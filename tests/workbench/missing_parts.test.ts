@@ -28,6 +28,7 @@ test("a view without a folder, sessions or a server says so, with a next step", 
     writeSession(codexHome, { task: "Somewhere else.", cwd: "/elsewhere" });
     await shows(sessions.getByText("No session in this folder yet"));
     await shows(sessions.getByRole("treeitem", { name: "Somewhere else." }));
+    await shows(sessions.getByRole("treeitem", { name: "Other Folders, 1 session" }));
     await workbench.screenshot("none here");
   });
 
@@ -45,6 +46,14 @@ test("a view without a folder, sessions or a server says so, with a next step", 
     writeSession(codexHome, { task: "Right here.", cwd: lab.project });
     await shows(here);
     await shows(checkpoint.getByRole("treeitem", { name: "Task, Right here." }));
+  });
+
+  await step(t, "its archived sessions are counted where it has no others", async () => {
+    await workbench.menu(here, "Archive Session");
+    await sessions.getByRole("treeitem", { name: "1 archived session in this folder" }).click();
+    await workbench.menu(here, "Unarchive Session");
+    await workbench.command("Codex Checkpoints: Clear Search and Filter");
+    await shows(here);
   });
 
   await step(t, "a server that exits by itself is restarted", async () => {

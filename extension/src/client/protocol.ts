@@ -98,10 +98,15 @@ export interface SessionSummary {
   readonly fileTime: string;
 }
 
-/** A page of sessions, newest first; `nextCursor` is null on the last one. */
+/**
+ * A page of sessions, newest first; `nextCursor` is null on the last one.
+ *
+ * `left` is how many more there are.
+ */
 export interface SessionList {
   readonly items: readonly SessionSummary[];
   readonly nextCursor: string | null;
+  readonly left: number;
 }
 
 /** A session: its id, a unique prefix of 8 characters or more, a path, or its name. */

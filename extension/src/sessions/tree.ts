@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import type { Server } from "../client/client.ts";
 import type { Branch, Marker, SessionSummary, Window } from "../client/protocol.ts";
 import { setContext, workspacePaths } from "../client/settings.ts";
-import { type Appearance, counted, folderName, rowOf } from "../common/model/text.ts";
+import { type Appearance, counted, folderName, listed, rowOf } from "../common/model/text.ts";
 import { APART_MS, Tree, treeItem } from "../common/rows.ts";
 import { windowRow } from "../compaction/model/texts.ts";
 import { isDetached, markerRow } from "../markers/model/texts.ts";
@@ -244,28 +244,49 @@ export class SessionTree extends Tree<SessionNode> {
   async #rootsHere(): Promise<SessionNode[]> {
     const paths = await workspacePaths();
     const isFiltered = isFilteredBy(this.#filter);
-    const othersOf = (isOpen: boolean) =>
-      this.#group("others", "Other Folders", null, { without: paths, isOpen });
+    const others = this.#group("others", "Other Folders", null, {
+      without: paths,
+      isOpen: isFiltered,
+    });
     const [first, ...rest] = paths;
-    const others = othersOf(isFiltered);
     if (rest.length > 0) {
       const groups = paths.map((path) => this.#group(path, folderName(path), path));
-      return (await this.#isAny(others)) ? [...groups, others] : groups;
+      return [...groups, ...(await this.#counted(others))];
     }
-    const below = await this.#below(this.#group("here", "", first ?? null));
-    if (first === undefined || !(await this.#isAny(others))) {
+    const here = this.#group("here", "", first ?? null);
+    const below = await this.#below(here);
+    if (first === undefined) {
       return below;
     }
     if (below.length > 0 || isFiltered) {
-      return [...below, others];
+      return [...below, ...(await this.#counted(others))];
     }
-    // There are no sessions of this workspace to show first.
-    const text = "No session in this folder yet";
-    return [{ kind: "note", group: "here", text }, othersOf(true)];
+    const elsewhere = await this.#counted({ ...others, isOpen: true });
+    return elsewhere.length === 0 ? [] : [await this.#noteHere(here), ...elsewhere];
   }
 
-  async #isAny(group: Group): Promise<boolean> {
-    return (await this.#listed({ ...group, limit: 1 })).sessions.length > 0;
+  /** Return a group with the number of its sessions; nothing if it has none. */
+  async #counted(group: Group): Promise<Group[]> {
+    const count = await this.#count(group, this.#filter);
+    return count === 0 ? [] : [{ ...group, count }];
+  }
+
+  async #count({ cwd, without: outside }: Group, { search, archived }: Filter): Promise<number> {
+    const some = { archived, search: search === "" ? null : search, early: this.#isEarly };
+    const asked = sessionsParams({ cwd, outside, limit: 1, ...some });
+    const { items, left } = await this.server.request("sessions", asked);
+    return items.length + left;
+  }
+
+  /** Say why this folder has no sessions, above those of other folders. */
+  async #noteHere(here: Group): Promise<SessionNode> {
+    const count = await this.#count(here, { search: "", archived: true });
+    if (count === 0) {
+      return { kind: "note", group: "here", text: "No session in this folder yet" };
+    }
+    const many = `${count} archived sessions in this folder`;
+    const text = counted(count, "1 archived session in this folder", many);
+    return { kind: "note", group: "archived", text };
   }
 
   async #below(group: Group): Promise<SessionNode[]> {
@@ -368,6 +389,8 @@ export interface Group {
   readonly without: readonly string[];
   readonly isOpen: boolean;
   readonly limit: number;
+  /** The number of its sessions, if it is shown beside the label. */
+  readonly count?: number;
 }
 
 export interface SessionRow {
@@ -472,7 +495,13 @@ export function sessionItem(node: SessionNode): vscode.TreeItem {
     case "group": {
       // The editor keeps the folding of an id, so open and folded groups have different ids.
       const id = `group/${node.id}/${node.isOpen}`;
-      return plainItem(id, { label: node.label, icon: "folder" }, node.isOpen);
+      const row = { label: node.label, icon: "folder" };
+      if (node.count === undefined) {
+        return plainItem(id, row, node.isOpen);
+      }
+      const many = counted(node.count, "1 session", `${node.count} sessions`);
+      const description = String(node.count);
+      return plainItem(id, { ...row, description, spoken: listed(row.label, many) }, node.isOpen);
     }
     case "fold":
       return plainItem(node.id, node, node.isOpen);
@@ -523,8 +552,16 @@ export function sessionItem(node: SessionNode): vscode.TreeItem {
     case "remoteNote":
     case "remoteTrouble":
       return remoteItem(node);
-    case "note":
-      return plainItem(`note/${node.group}`, { label: node.text, icon: "info" });
+    case "note": {
+      const isArchived = node.group === "archived";
+      const icon = isArchived ? "archive" : "info";
+      const item = plainItem(`note/${node.group}`, { label: node.text, icon });
+      if (isArchived) {
+        const command = "codexCheckpoints.showArchived";
+        item.command = { command, title: "Show Archived Sessions" };
+      }
+      return item;
+    }
     default:
       return node satisfies never;
   }
@@ -533,7 +570,7 @@ export function sessionItem(node: SessionNode): vscode.TreeItem {
 /** A plain text row that does not belong to a session. */
 function plainItem(
   id: string,
-  some: Pick<Appearance, "label" | "icon"> & { readonly description?: string },
+  some: Pick<Appearance, "label" | "icon"> & Partial<Pick<Appearance, "description" | "spoken">>,
   isOpen: boolean | null = null,
 ): vscode.TreeItem {
   const { None, Collapsed, Expanded } = vscode.TreeItemCollapsibleState;

@@ -347,9 +347,13 @@ def folder_name(path: str) -> str:
 
 @frozen
 class ThreadPage:
-    """Threads, newest first, then by id; the cursor stays right while others come and go."""
+    """Threads, newest first, then by id; the cursor stays right while others come and go.
+
+    `left` is how many follow them.
+    """
 
     items: tuple[StoredThread, ...]
+    left: int
     next_cursor: str | None
 
 

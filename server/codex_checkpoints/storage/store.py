@@ -95,11 +95,11 @@ def ordered(rows: Iterable[Row]) -> list[Row]:
 
 def page(
     rows: Sequence[Row], query: ThreadQuery, name_of: Callable[[Row], str | None]
-) -> tuple[Sequence[Row], str | None]:
-    """Return the rows that fit a query, of rows in order, and the cursor of the next page.
+) -> tuple[Sequence[Row], int, str | None]:
+    """Return the rows of a page, how many that fit the query follow, and the next page's cursor.
 
-    A cursor names the last row of a page, so rows that come or go do not shift it.  Raises
-    `BadQuery`.
+    `rows` are in order.  A cursor names the last row of a page, so rows that come or go do not
+    shift it.  Raises `BadQuery`.
     """
     if query.limit is not None and query.limit < 0:
         raise BadQuery("limit must not be negative", "limit")
@@ -125,10 +125,11 @@ def page(
 
         rows = [row for row in rows if is_meant(row)]
     shown = rows if query.limit is None else rows[: query.limit]
-    if not shown or len(rows) == len(shown):
-        return shown, None
+    left = len(rows) - len(shown)
+    if not shown or left == 0:
+        return shown, left, None
     last = orjson.dumps([shown[-1].at, shown[-1].session_id])
-    return shown, urlsafe_b64encode(last).decode()
+    return shown, left, urlsafe_b64encode(last).decode()
 
 
 def _below(folder: str) -> Callable[[str], bool]:
@@ -302,10 +303,9 @@ class RolloutStore(ABC, Generic[Lock]):
         if self._ordered is None:
             self._ordered = ordered(self.current().values())
         name_of, live = self._names(), self.live_threads()
-        rows, cursor = page(self._ordered, query, name_of)
-        return ThreadPage(
-            tuple(StoredThread(row, name_of(row), row.session_id in live) for row in rows), cursor
-        )
+        rows, left, cursor = page(self._ordered, query, name_of)
+        items = tuple(StoredThread(row, name_of(row), row.session_id in live) for row in rows)
+        return ThreadPage(items, left, cursor)
 
     # metadata
 

@@ -108,10 +108,14 @@ class SessionSummary:
 
 @frozen
 class SessionList:
-    """A page of sessions, newest first; `nextCursor` is null on the last one."""
+    """A page of sessions, newest first; `nextCursor` is null on the last one.
+
+    `left` is how many more there are.
+    """
 
     items: tuple[SessionSummary, ...]
     next_cursor: str | None
+    left: int
 
 
 @frozen
@@ -214,7 +218,7 @@ class Summaries:
             self._summary(each.row, each.name, branches, ours, live=each.live)
             for each in found.items
         )
-        return SessionList(items, found.next_cursor)
+        return SessionList(items, found.next_cursor, found.left)
 
     def of(self, row: Row) -> SessionSummary:
         """Return one session as a list shows it."""
