@@ -16,7 +16,13 @@ from hypothesis import strategies as st
 import rollouts as r
 from codex_checkpoints.core.checkpoint.records import Checkpoint, to_bytes
 from codex_checkpoints.core.checkpoint.replay import Replay
-from codex_checkpoints.service.reading.session_file import FileProblem, SessionFile, open_session
+from codex_checkpoints.service.reading import session_file
+from codex_checkpoints.service.reading.session_file import (
+    FileProblem,
+    SessionFile,
+    lines_of,
+    open_session,
+)
 from codex_checkpoints.storage import session_files
 from codex_checkpoints.storage.contract import UnreadableSource
 from codex_checkpoints.storage.rollout_file import FileReader
@@ -663,3 +669,19 @@ def test_state_with_a_secret_in_a_pending_call_is_not_stored(home: Files):
     decided = home.open().save()
     assert decided is not None
     assert key not in json.dumps(decided)
+
+
+@pytest.mark.parametrize("portion", [1, 1 << 16, 1 << 17, 1 << 22])
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_lines_of_any_length_are_cut_from_portions_of_any_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, portion: int, end: str
+) -> None:
+    monkeypatch.setattr(session_file, "_PORTION", portion)
+    lengths = (2, 65_530, 1, 200_000, 65_536, 131_072, 3)
+    lines = [orjson.dumps({"text": "x" * length}) for length in lengths]
+    data = b"\xef\xbb\xbf\n \n" + b"\r\n".join(lines) + end.encode()
+    path, seen = tmp_path / "lines.jsonl", bytearray()
+    path.write_bytes(data)
+    assert [*lines_of(FILES, str(path), also=seen.extend)] == lines
+    assert seen == data
+    assert [*lines_of(FILES, str(path), len(data) // 2)] == lines[:3]

@@ -339,7 +339,7 @@ def _is_short(replay: Replay, cut: HistoryBase, size: int) -> bool:
 
 
 _PORTION = 1 << 22
-"""About four times this many bytes are held while lines are cut out of a portion."""
+"""About this many bytes are held while lines are cut out of them, or one longer line."""
 
 
 def _nothing(_portion: bytes) -> None:
@@ -353,13 +353,28 @@ def lines_of(
 
     The last one may lack its line feed if it is complete.  `also` gets the bytes as they are read.
     """
-    offset, rest = 0, b""
-    while portion := bytes_between(reader, path, offset, end, _PORTION):
-        also(portion)
-        begun = portion if offset else portion.removeprefix(BOM)
-        offset += len(portion)
-        *lines, rest = (rest + begun).split(b"\n")
-        yield from (line.removesuffix(b"\r") for line in lines if line.strip())
+    kept, offset, size = bytearray(), 0, 0
+
+    def feed(data: bytes) -> int:
+        nonlocal size
+        if size >= _PORTION:
+            return 0
+        also(data)
+        kept.extend(data if offset or size else data.removeprefix(BOM))
+        size += len(data)
+        return len(data)
+
+    reader.read(path, 0, feed, end)
+    while size:
+        offset, size, start = offset + size, 0, 0
+        while behind := kept.find(b"\n", start) + 1:
+            line = bytes(kept[start : behind - 1])
+            start = behind
+            if line.strip():
+                yield line.removesuffix(b"\r")
+        del kept[:start]
+        reader.read(path, offset, feed, end)
+    rest = bytes(kept)
     if rest.strip() and is_object(load(rest)):
         yield rest.removesuffix(b"\r")
 
