@@ -8,6 +8,7 @@ records, so that positions and ordinals stay.
 from __future__ import annotations
 
 import fnmatch
+import gc
 import os
 from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
@@ -46,6 +47,9 @@ MOST_SECRETS = 20
 """A session with more secrets needs a person's consent."""
 
 _MOST_PLACES = 10
+
+_LARGE = 1 << 24
+"""From this size on a state needs more memory than a collection needs time."""
 
 
 @frozen
@@ -122,13 +126,14 @@ def outgoing(  # noqa: PLR0913 - a session, and how it leaves
             if collector is None
             else kept.close(collector.numbers(), without_copies=collector.typed)
         )
-        collector = None  # its state of a long session is large, as the next one is
+        collector = None
+        if reading.size >= _LARGE:
+            gc.collect()  # its state has cycles, and is as large as the next one
         is_cut = next(whole, None) is not None
         opened = sessions.catalogue.read(row, redactor.lines)
         row = row_of(row.rollout, opened)
-        pack, _ = packed(
-            contents_of(sessions, row, opened, {}, opened.now().seq if is_cut else None), homes
-        )
+        now = opened.now()
+        pack, _ = packed(contents_of(sessions, row, opened, {}, now.seq if is_cut else None), homes)
     _, git_branch, git_url = orjson.loads(row.git) if row.git else (None, None, None)
     texts = (sessions.title(row), row.task, row.folder or None, git_branch)
     title, task, cwd, branch = map(redactor.text, texts)
@@ -149,7 +154,7 @@ def outgoing(  # noqa: PLR0913 - a session, and how it leaves
         redactor.longest,
         redactor.lost_summary,
         to_bytes(pack),
-        opened.now().scale.shift,
+        now.scale.shift,
         title,
         task,
         cwd,
