@@ -686,7 +686,7 @@ def test_interrupted_turn_is_compacted_with_a_remark(home: Home, into: str) -> N
 
     assert (preview["remark"], refused["code"]) == ("cut_off", "turn_not_complete")
     assert done["remark"] == "cut_off"
-    assert done["remarkText"] == "The last turn was cut off: no process holds the session."
+    assert done["remarkText"] == "The last turn was cut off: no process has the session open."
 
 
 def test_refusal_of_an_open_turn_says_that_it_may_have_been_cut_off(home: Home):

@@ -89,7 +89,7 @@ def test_interrupted_turn_is_marked_with_a_remark(home: Home):
 
     assert (made["turnNumber"], made["remark"]) == (3, "cut_off")
     text = home.here("mark", thread(1), "--label", "again").stdout.decode()
-    assert text.endswith("! This turn was cut off: no process holds the session.\n")
+    assert text.endswith("! This turn was cut off: no process has the session open.\n")
     assert marks(home)[0]["remark"] is None
     with home.loaded():
         assert marked(home)["turnNumber"] == 2
@@ -146,7 +146,11 @@ def test_marker_is_named_by_a_label_that_no_other_marker_has(home: Home):
     assert home.json("relabel", thread(1), "before the rewrite", "two")["label"] == "two"
     refused = home.refused("unmark", thread(1), "two")
     assert refused["code"] == "unknown_checkpoint"
-    assert refused["facts"]["candidates"] == [first["checkpointId"], second["checkpointId"]]
+    both = [first["checkpointId"], second["checkpointId"]]
+    assert refused["facts"]["candidates"] == both
+    assert refused["message"] == f"2 markers of session {thread(1)} have the label 'two'."
+    words = home.run("unmark", thread(1), "two").stderr.decode()
+    assert f"Give the id of one: {', '.join(both)} [unknown_checkpoint]" in words
     assert home.json("unmark", thread(1), second["checkpointId"])["removed"]
     assert home.json("unmark", thread(1), "two")["checkpointId"] == first["checkpointId"]
 

@@ -179,12 +179,14 @@ class Markers:
         if len(labelled) == 1:
             return labelled[0]
         shown = value(checkpoint, MAX_VALUE_CHARS)
-        message = f"session {session_id} has no marker {shown!r}"
-        facts = {
-            "sessionId": session_id,
-            "checkpointId": shown,
-            "candidates": [*known][-20:],
-        }
+        facts: dict[str, object] = {"sessionId": session_id, "checkpointId": shown}
+        if labelled:
+            message = f"{len(labelled)} markers of session {session_id} have the label {shown!r}"
+            same = [each.checkpoint_id for each in labelled]
+            facts |= {"reason": "same_label", "candidates": same[-20:]}
+        else:
+            message = f"session {session_id} has no marker {shown!r}"
+            facts |= {"candidates": [*known][-20:]}
         raise Refusal("unknown_checkpoint", message, facts)
 
     def _made(

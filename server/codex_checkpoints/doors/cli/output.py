@@ -147,6 +147,9 @@ def _remedy(refusal: Refusal) -> str | None:
         candidates = cast("list[str]", refusal.facts["candidates"])
         more = ["…"] if len(candidates) > _NAMED else []
         return f"Give more of one: {', '.join([*candidates[:_NAMED], *more])}"
+    if refusal.facts.get("reason") == "same_label":
+        candidates = cast("list[str]", refusal.facts["candidates"])
+        return f"Give the id of one: {', '.join(candidates)}"
     if refusal.code == "unknown_compaction" and refusal.facts["candidates"]:
         candidates = cast("list[str]", refusal.facts["candidates"])
         return f"`codex-checkpoints uncompact {candidates[-1]}` undoes the latest of this session."

@@ -24,7 +24,7 @@ _CHANGES = {"added": ("+", GREEN), "removed": ("-", RED), "changed": ("~", AMBER
 _KINDS = {"command": "command", "file": "file", "tool_output": "output"}
 _NAMES = ("stepId", "id", "decisionId", "key", "uri")
 _TEXTS = ("text", "decision", "value", "hash")
-_CUT_OFF = "! This turn was cut off: no process holds the session."
+_CUT_OFF = "! This turn was cut off: no process has the session open."
 _ARROW = " → "
 _TITLE = 20
 """Columns of a title that are worth more than the end of an id."""

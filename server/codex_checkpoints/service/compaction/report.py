@@ -104,7 +104,7 @@ def _remark_text(plan: CompactionPlan, into: Into | None) -> str | None:
     report = plan.built.report
     before, after = report.before.tokens, report.after
     sentences = {
-        CUT_OFF: "The last turn was cut off: no process holds the session.",
+        CUT_OFF: "The last turn was cut off: no process has the session open.",
         "saves_nothing": f"Not worth it: {before:,} tokens become {after:,}.",
         "saves_little": f"Not worth it: saves {before - after:,} tokens.",
     }
