@@ -75,7 +75,10 @@ def _sentences(sentences: tuple[PageLine, ...], indent: str, screen: Screen) -> 
 
 
 def _rows(section: Section, screen: Screen) -> Iterator[str]:
-    """Yield rows of a label and a value; a value is never cut, since people copy it."""
+    """Yield rows of a label and a value.
+
+    A value is never cut, since people copy it; a sentence is wrapped to a terminal.
+    """
     labels = [columns(plain(each.label)) for each in section.rows]
     room = max((size for size in labels if size <= _LABELS), default=0)
     for each in section.rows:
@@ -84,7 +87,22 @@ def _rows(section: Section, screen: Screen) -> Iterator[str]:
         if columns(label) > room:
             yield f"{_INDENT}{label}"
             label = ""
-        yield f"{_INDENT}{screen.tinted(DIM, fit(label, room))}{_INDENT}{value}".rstrip()
+        head = f"{_INDENT}{screen.tinted(DIM, fit(label, room))}{_INDENT}"
+        under = " " * (room + 2 * len(_INDENT))
+        first, *others = _wrapped(each.value, value, len(under), screen)
+        yield f"{head}{first}".rstrip()
+        yield from (f"{under}{other}" for other in others)
+
+
+def _wrapped(value: PageLine, text: str, indent: int, screen: Screen) -> list[str]:
+    """Return the lines of a value; only one of plain words is wrapped."""
+    is_prose = all(
+        (part.form, part.link, part.state) == ("text", None, None) for part in value.parts
+    )
+    if screen.width is None or not is_prose:
+        return [text]
+    room = max(screen.width - indent - 1, 20)
+    return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) or [text]
 
 
 def _table(table: PageTable, screen: Screen) -> Iterator[str]:

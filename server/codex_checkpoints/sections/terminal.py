@@ -37,8 +37,9 @@ def fit(text: str, room: int) -> str:
     return f"{kept}…" + " " * (room - 1 - columns(kept))
 
 
-MOMENT = 24
-"""The columns of a time."""
+def moment_columns(screen: Screen) -> int:
+    """Return the columns of a time: local on a terminal, else UTC with milliseconds."""
+    return 24 if screen.width is None else 19
 
 
 def moment(stamp: str | None, screen: Screen) -> str:

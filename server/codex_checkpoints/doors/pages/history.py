@@ -15,7 +15,15 @@ from codex_checkpoints.core.fields import texts_of
 from codex_checkpoints.core.restore.records import counted
 from codex_checkpoints.operations import history as histories
 from codex_checkpoints.operations.compaction import Uncompacted
-from codex_checkpoints.sections.terminal import DIM, MOMENT, Screen, fit, moment, plain
+from codex_checkpoints.sections.terminal import (
+    DIM,
+    Screen,
+    columns,
+    fit,
+    moment,
+    moment_columns,
+    plain,
+)
 from codex_checkpoints.service.compaction.request import Compacted
 from codex_checkpoints.service.compaction.resume import Resumed
 from codex_checkpoints.service.history.changes import FileChanges
@@ -70,15 +78,19 @@ def window_lines(
     any.  `undone` are the ids of windows that an undo opened; `elsewhere` are the compactions that
     went on in a new session, which have no window here, and which were undone.
     """
-    names = (
-        f"  #  {'opened':<{MOMENT}}  {'how':<13}  {'made by':<10} {'before':>9} → {'after':>9}  id"
-    )
-    lines = [screen.tinted(DIM, screen.cut(names))]
+    opened = f"  #  {'opened':<{moment_columns(screen)}}"
+    names = (opened, f"  {'how':<13}  {'made by':<10}", f" {'before':>9} → {'after':>9}", "id")
+    lines = [screen.tinted(DIM, _window(screen, *names))]
     for each in windows.items:
-        head = f"{each.number:>3}  {moment(each.opened_at, screen):<{MOMENT}}"
-        how = plain(f"{_WAYS.get(each.trigger, '-'):<13}  {_maker(each, undone):<10}")
-        sizes = f"{_number(each.tokens_before):>9} → {_number(each.tokens_after):>9}"
-        lines.append(screen.cut(f"{head}  {how} {sizes}  {plain(each.window_id or '-')}"))
+        lines.append(
+            _window(
+                screen,
+                f"{each.number:>3}  {moment(each.opened_at, screen):<{moment_columns(screen)}}",
+                f"  {_WAYS.get(each.trigger, '-'):<13}  {_maker(each, undone):<10}",
+                f" {_number(each.tokens_before):>9} → {_number(each.tokens_after):>9}",
+                each.window_id or "-",
+            )
+        )
         if each.compaction_id is not None:
             lines.append(f"     compaction {plain(each.compaction_id)}{_UNDONE[each.undone]}")
         if each.received is not None:
@@ -90,6 +102,13 @@ def window_lines(
         lines.append(f"     compaction {plain(compaction_id)}{_UNDONE[was_undone]}")
         lines.append(f"     went on in session {plain(session_id)}")
     return lines
+
+
+def _window(screen: Screen, opened: str, how: str, sizes: str, window_id: str) -> str:
+    """Return a row of the table, on a narrow terminal without the columns that do not fit."""
+    rows = (f"{opened}{how}{sizes}  {window_id}", f"{opened}{how}{sizes}")
+    fitting = (row for row in rows if screen.width is None or columns(row) < screen.width)
+    return screen.cut(plain(next(fitting, f"{opened}{sizes}")))
 
 
 _UNDONE = {False: "", True: ", undone since"}
@@ -113,16 +132,20 @@ def _maker(window: histories.Window, undone: Container[str | None] = ()) -> str:
 
 
 def outline_lines(outline: Outline, screen: Screen) -> list[str]:
-    """Return one line a stretch of older turns, then one a turn: which, in which window, words."""
+    """Return one line for each group of older turns, then one a turn: number, window, words.
+
+    The window is left out if there is only one.
+    """
     heads = [
         (f"{each.first}-{each.last}", f"{each.first_window}-{each.last_window}", each.text)
         for each in outline.chunks
     ]
     heads += [(str(each.number), str(each.window), each.text) for each in outline.recent]
-    names = f"{'turns':>11}  {'windows':>7}  request"
+    several = len({windows for _, windows, _ in heads}) > 1
+    names = f"{'turns':>11}  " + f"{'windows':>7}  " * several + "request"
     lines = [screen.tinted(DIM, names)] if heads else []
     for turns, windows, text in heads:
-        head = f"{turns:>11}  {windows:>7}  "
+        head = f"{turns:>11}  " + f"{windows:>7}  " * several
         lines.append(f"{head}{screen.cut_after(head, plain(redact(text)), _WORDS)}".rstrip())
     return lines or ["No turns yet."]
 
@@ -195,6 +218,15 @@ def _added(done: Compacted) -> str:
     return f"a summary of {size}"
 
 
+def _scaled(done: Compacted) -> tuple[str, ...]:
+    """Return why the parts do not add up to the total, if it is scaled by Codex's own count."""
+    if done.tokens_scale == 1000:  # noqa: PLR2004 - thousandths
+        return ()
+    scale = done.tokens_scale / 1000
+    words = f"the total is {scale:.2f} times the parts below, as Codex counted in this session"
+    return (words,)
+
+
 UNREPORTED = "Codex's own instructions, usually 6,000 to 18,000"
 """The part of the context that is unknown if a session reported no tokens."""
 
@@ -213,12 +245,13 @@ def compaction_lines(done: Compacted, screen: Screen) -> list[str]:
     lines = [
         f"{before} → {after}; {beside}",
         *(() if done.remark_text is None else (f"! {done.remark_text}",)),
-        f"size limit: {done.bound:,} tokens, however long the session is",
+        *_scaled(done),
+        f"size limit: {done.bound:,} tokens, for a session of any length",
         f"kept: {_sized(done.kept)}",
         *([f"cut in the middle: {_sized(done.truncated)}"] if done.truncated else []),
         f"left out: {_sized(done.dropped)}" + (f" ({left_out})" if left_out else ""),
         *(
-            [f"of that, the next turn sends about {again:,} tokens again (counted above)"]
+            [f"sent again by the next turn: about {again:,} tokens of these (counted in the total)"]
             if again
             else []
         ),
@@ -232,7 +265,7 @@ def compaction_lines(done: Compacted, screen: Screen) -> list[str]:
         lines = [f"Nothing was written. Work would continue in {where}.", *lines]
     else:
         lines = [
-            f"Compaction {done.compaction_id} is installed.",
+            f"Compacted: {done.compaction_id}",
             *lines,
             f"continue:  {screen.codex(done.resume or '')}",
             f"undo:      {screen.ours(f'uncompact {done.compaction_id}')}",

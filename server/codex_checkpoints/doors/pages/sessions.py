@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from codex_checkpoints.sections.terminal import DIM, Screen, fit, plain
+from codex_checkpoints.sections.terminal import DIM, Screen, columns, fit, plain
 from codex_checkpoints.service.sessions import summaries
 from codex_checkpoints.storage.contract import folder_name
+
+_NARROW = 75
+"""Columns below which the name of a folder is cut shorter."""
 
 
 def session_lines(page: summaries.SessionList, screen: Screen, now: float) -> list[str]:
@@ -17,8 +20,11 @@ def session_lines(page: summaries.SessionList, screen: Screen, now: float) -> li
     lines: list[str] = []
     silent = sum(map(_is_wordless, page.items))
     items = [item for item in page.items if silent == 1 or not _is_wordless(item)]
+    folders = [plain(folder_name(item.cwd or item.start_folder or "-")) for item in items]
+    most = 18 if screen.width is None or screen.width >= _NARROW else 10
+    room = min(most, max(map(columns, folders), default=0))
     for item in sorted(items, key=lambda item: item.background):
-        folder = fit(plain(folder_name(item.cwd or item.start_folder or "-")), 18) + "  "
+        folder = fit(plain(folder_name(item.cwd or item.start_folder or "-")), room) + "  "
         age = _age(item.updated_at or item.file_time, now)
         head = f"{age:>5}  {_meter(item):>5}  {folder}{plain(item.session_id)[:13]}  "
         marks = " ●" if item.live else ""

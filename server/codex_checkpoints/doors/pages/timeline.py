@@ -6,12 +6,26 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from codex_checkpoints.core.timeline import TimelineTurn
-from codex_checkpoints.sections.terminal import AMBER, DIM, MOMENT, RED, Screen, moment, plain
+from codex_checkpoints.sections.terminal import (
+    AMBER,
+    DIM,
+    RED,
+    Screen,
+    moment,
+    moment_columns,
+    plain,
+)
 from codex_checkpoints.service.history.timelines import SessionTimeline, TimelineEvent
 
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _COLUMNS = 100
 """Columns of the text picture without a terminal."""
+
+_NARROW: Final = 100
+"""Columns below which a time is short."""
+_VERY_NARROW: Final = 75
+"""Columns below which calls and files are not counted."""
+_SHORT: Final = "MM-DD HH:MM"
 
 _TINTS: Final = {"failed": RED, "aborted": AMBER, "open": AMBER}
 
@@ -96,10 +110,20 @@ def _event(event: TimelineEvent, screen: Screen, names: Mapping[str, str]) -> st
 
 
 def _line(screen: Screen, cells: Sequence[str]) -> str:
-    """Return the cells of a row in their columns, cut to the terminal."""
-    widths = (7, -MOMENT, 9, 5, 5, 6, 0)
+    """Return the cells of a row in their columns, cut to the terminal.
+
+    A narrow terminal shows a time without year and seconds, a very narrow one no counts of calls
+    and files, since the last column has the words.
+    """
+    widths, shown = (7, -moment_columns(screen), 9, 5, 5, 6, 0), list(cells)
+    if screen.width is not None and screen.width < _NARROW:
+        widths = (7, -len(_SHORT), 9, 5, 5, 6, 0)
+        shown[1] = shown[1][5:16] if len(shown[1]) == moment_columns(screen) else shown[1]
+        if screen.width < _VERY_NARROW:
+            widths = (*widths[:3], *widths[5:])
+            shown = [*shown[:3], *shown[5:]] if len(shown) == len(widths) + 2 else shown
     texts = (
         plain(cell).rjust(size) if size > 0 else plain(cell).ljust(-size)
-        for cell, size in zip(cells, widths, strict=False)
+        for cell, size in zip(shown, widths, strict=False)
     )
     return screen.cut("  ".join(texts).rstrip())
