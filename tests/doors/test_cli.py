@@ -603,7 +603,9 @@ def test_wrong_usage_exits_with_2(home: Home, line: bytes) -> None:
             *(["--json", "x"], "codex-checkpoints [-h]"),
             "no command 'x'; --help lists them; options come after the command",
         ),
+        (["x"], "codex-checkpoints [-h]", "no command 'x'; --help lists them"),
         (["view", "a", "b"], "codex-checkpoints view", "unknown: b; --help lists the options"),
+        (["sessions", "--user", "bo"], "codex-checkpoints sessions", "--user goes with --remote"),
         (["view", "a", "--jsn"], "codex-checkpoints view", "unknown: --jsn; --help lists"),
         (
             ["sessions", "--limit", "many"],
@@ -611,7 +613,10 @@ def test_wrong_usage_exits_with_2(home: Home, line: bytes) -> None:
             "argument --limit: 'many' is not a whole number",
         ),
     ],
-    ids=["no command", "a slip", "an option before", "too many", "an option", "a number"],
+    ids=[
+        *("no command", "a slip", "an option before", "no option before", "too many"),
+        *("only for a remote", "an option", "a number"),
+    ],
 )
 def test_wrong_usage_prints_the_problem_and_the_usage_of_the_command(
     home: Home, arguments: list[str], usage: str, words: str
@@ -632,6 +637,8 @@ def test_help_names_every_command_and_common_option_and_version_is_printed(
         its = home.here(command, "--help").stdout.decode()
         assert "--codex-home" in its, command
         assert "--state-dir" in its, command
+    assert home.here("help").stdout.decode() == text
+    assert home.here("help", "view").stdout == home.here("view", "--help").stdout
     assert home.run("--version").stdout.decode() == f"codex-checkpoints {__version__}\n"
     assert home.run("--nonsense").returncode == 2
 
@@ -709,6 +716,12 @@ def test_doctor_names_files_with_a_session_name_that_are_not_sessions(home: Home
     for found, (path, count, words) in zip(report["findings"], expected, strict=True):
         assert (found["code"], found["path"], found["count"]) == ("passed_over", str(path), count)
         assert words in found["message"]
+
+
+def test_doctor_counts_the_sessions_that_a_list_has(home: Home) -> None:
+    home.put(b'{"a": 1}\n', 2)
+
+    assert len(home.json("sessions")) == home.json("doctor")["sessions"] == 1
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a name is always UTF-8")
@@ -1101,8 +1114,9 @@ def test_list_line_fits_the_terminal_unless_it_holds_an_id_to_copy(
         *(["sessions"], ["history", thread(1)], ["windows", thread(1)], ["outline", thread(1)]),
         *(["lineage", thread(1)], ["marks", thread(1)], ["restores"], ["audit"]),
         *(["losses", thread(1)], ["diff", thread(1), "--from", "1", "--to", "2"]),
+        ["timeline", thread(1)],
     ):
-        for width in (80, 200):
+        for width in (60, 80, 200):
             lines = on_terminal(*command, columns=width)
             wide = [line for line in lines if columns(line) >= width]
             assert lines
@@ -1129,6 +1143,46 @@ def test_details_are_cut_except_for_ids_and_commands(on_terminal: OnTerminal, ho
         long = [line for line in lines if columns(line) >= 60]
         assert [line for line in long if line not in whole and not WHOLE_ID.search(line)] == []
         assert all(found in "\n".join(lines) for found in WHOLE_ID.findall("\n".join(whole)))
+
+
+@posix_only
+@pytest.mark.usefixtures("worked_with")
+def test_narrow_timeline_keeps_the_requests_and_the_failed_checks(on_terminal: OnTerminal) -> None:
+    wide, narrow, least = (
+        "\n".join(on_terminal("timeline", thread(1), columns=each)) for each in (120, 80, 60)
+    )
+
+    assert re.search(r"turn  began +context  calls  files  failed  request\n", wide)
+    assert re.search(r" \d{4}-\d\d-\d\d \d\d:\d\d:\d\d ", wide)
+    assert re.search(r"turn  began +context  calls  files  failed  request\n", narrow)
+    assert re.search(r"turn  began +context  failed  request\n", least)
+    for shown in (narrow, least):
+        assert re.search(r"\n +1  \d\d-\d\d \d\d:\d\d .*  failed \(no ans", shown)
+
+
+@posix_only
+@pytest.mark.usefixtures("worked_with")
+def test_narrow_windows_show_the_sizes_and_a_wide_one_the_ids(on_terminal: OnTerminal) -> None:
+    for width in (60, 80, 200):
+        head, *rows = on_terminal("windows", thread(1), columns=width)
+        assert re.search(r"before → +after", head)
+        assert ("made by" in head) == (width > 60)
+        assert any(WHOLE_ID.search(row) for row in rows if " → " in row) == (width == 200)
+
+
+@posix_only
+@pytest.mark.usefixtures("home")
+def test_remedy_of_a_finding_is_wrapped_to_the_terminal(
+    home: Home, on_terminal: OnTerminal
+) -> None:
+    home.put(b'{"a": 1}\n', 2)
+
+    lines = on_terminal("doctor", columns=60)
+
+    at = next(place for place, line in enumerate(lines) if "What to do" in line)
+    assert columns(lines[at]) < 60
+    assert re.match(r" {14}\w", lines[at + 1])
+    assert any(columns(line) > 60 for line in lines if "Where" in line), "a path is not broken"
 
 
 @posix_only
@@ -1267,6 +1321,25 @@ def test_figures_of_a_compaction_add_up(home: Home) -> None:
     parts = contents["stateTokens"] + contents["digest"]["tokens"]
     parts += sum(each["tokens"] for each in contents["messages"])
     assert parts == done["tokensAfter"]
+
+
+def test_scaled_total_of_a_compaction_is_explained(home: Home) -> None:
+    head = session(thread=thread(1), base_instructions={"text": "be kind " * 1000})
+    turns = (
+        turn(user("fix it"), shell("make", "noise " * 9000), tokens(used))
+        for used in (20_000, 40_000)
+    )
+    home.put(rollout(head, *turns))
+
+    done = home.json("compact", thread(1), "--dry-run")
+    words = home.here("compact", thread(1), "--dry-run").stdout.decode()
+
+    scale = done["tokensScale"] / 1000
+    assert scale != 1
+    parts = sum(each["tokens"] for each in done["kept"]) + done["tokensAdded"]
+    parts += done["tokensSentAgain"]
+    assert abs(done["tokensBeside"] + parts * scale - done["tokensAfter"]) <= 2
+    assert f"\nthe total is {scale:.2f} times the parts below," in words
 
 
 def test_compaction_that_saves_nothing_says_so_before_and_after(home: Home) -> None:

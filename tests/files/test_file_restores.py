@@ -385,6 +385,9 @@ def test_missing_turn_or_folder_is_refused(home: Home, project: Path, which: str
     refused = home.refused("restore-files", thread(1), "--to", "1" if which == "folder" else "9")
 
     assert refused["code"] == {"turn": "unknown_turn", "folder": "missing_context"}[which]
+    if which == "folder":
+        words = "is not on this machine, so files of this session cannot be restored."
+        assert refused["message"] == f"{project} {words}"
 
 
 @pytest.mark.usefixtures("project")

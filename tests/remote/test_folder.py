@@ -249,6 +249,8 @@ def test_status_and_delete_work(tmp_path: Path) -> None:
     status = machines.here.json("remote", "status")
     assert (status["sessions"], status["bytes"], status["machine"]) == (1, size, "here")
     assert machines.here.refused("remote", "delete", thread(1))["code"] == "cancelled"
+    nowhere = machines.here.refused("remote", "delete", thread(1), "--codex-home", str(tmp_path))
+    assert nowhere["code"] == "remote_unreachable", "before anybody is asked"
     assert machines.here.json("remote", "delete", thread(1)[:20], "--yes") == {
         "sessionId": thread(1)
     }

@@ -27,7 +27,7 @@ def import_page(pack: ArrivingPack) -> Page:
     """Return the page, for a person to agree."""
     about = (
         line("Import this pack as a new session for ", code(pack.cwd), "?"),
-        line("It was made elsewhere. Below is everything that a model will be told."),
+        line("A pack may come from anybody. Below is everything that a model will be told."),
     )
     rows = (
         row("Name", pack.name),

@@ -177,7 +177,7 @@ def diagnose(
     return Diagnosis(
         catalogue.store.place,
         sessions.records.state_dir,
-        len(catalogue.current()),
+        sum(not row.is_blank for row in catalogue.current().values()),
         findings,
         dict(sorted(_sums(skipped.values()).items())),
     )

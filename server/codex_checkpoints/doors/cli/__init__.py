@@ -40,11 +40,14 @@ class Command:
 
 
 COMMANDS = {
-    "sessions": Command("sessions", "list the sessions, newest first"),
+    "sessions": Command(
+        "sessions",
+        "list the sessions, newest first; those of `codex exec` and of subagents come last",
+    ),
     "search": Command(
         "search", "print the lines of all sessions that contain a text, newest session first"
     ),
-    "show": Command("checkpoint", "print the checkpoint of a session"),
+    "show": Command("checkpoint", "print the checkpoint of a session, as one line of JSON"),
     "view": Command("checkpoint", "print the view of a session, as a model reads it"),
     "digest": Command(
         "digest",
@@ -111,6 +114,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit code."""
     output.open_streams()
     given = after_command(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["help"]:
+        given = [*given[1:2], "--help"]
     options = _parser(given).read(given)
     problem = None if options.check is None else options.check(options)
     if problem is not None:

@@ -57,6 +57,9 @@ class _Format(argparse.HelpFormatter):
 class Parser(argparse.ArgumentParser):
     """A parser whose errors name the problem and where help is, without a list of choices."""
 
+    options_first = False
+    """Whether an option precedes the command."""
+
     def __init__(self, **options: Any) -> None:  # noqa: ANN401 - as argparse has them
         super().__init__(**options, formatter_class=_Format)
 
@@ -65,8 +68,10 @@ class Parser(argparse.ArgumentParser):
         if message.startswith(_NO_COMMAND):
             name, _, choices = message.removeprefix(_NO_COMMAND).partition(" (choose from ")
             near = get_close_matches(name.strip("'"), re.findall("[a-z-]+", choices), 1)
-            way_out = f"did you mean `{near[0]}`?" if near else "options come after the command"
-            message = f"no command {name}; --help lists them; {way_out}"
+            way_out = f"; did you mean `{near[0]}`?" if near else ""
+            message = f"no command {name}; --help lists them{way_out}"
+            if not near and self.options_first:
+                message += "; options come after the command"
         elif message.endswith("required: COMMAND"):
             message = "which command? --help lists them; `sessions` is one to begin with"
 
@@ -74,6 +79,7 @@ class Parser(argparse.ArgumentParser):
 
     def read(self, arguments: Sequence[str] | None) -> argparse.Namespace:
         """Return the options; unknown ones end with the usage of their command."""
+        self.options_first = bool(arguments) and arguments[0].startswith("-")
         options, unknown = self.parse_known_args(arguments)
         if unknown:
             options.wrong(f"unknown: {' '.join(unknown)}; --help lists the options")
@@ -277,7 +283,7 @@ CHOSEN = (
 """Options that restrict a list or a search to some sessions."""
 
 DIGEST_TOKENS = value(
-    "--digest-tokens", "N", "the most that the digest takes, 0 for none", type=whole
+    "--digest-tokens", "N", "size limit of the digest in tokens of 4 bytes, 0 for none", type=whole
 )
 
 

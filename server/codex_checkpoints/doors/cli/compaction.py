@@ -45,7 +45,7 @@ def add(commands: Commands) -> None:
         value("--into", None, into, choices=("new", "in-place"), default="new"),
         value("--strategy", None, who, choices=("checkpoint", "codex"), default="checkpoint"),
         value("--timeout", "SECONDS", "how long Codex may take for its summary", type=positive),
-        value("--placement", "MODE", "manual, or pre_turn; only recorded", default="manual"),
+        value("--placement", "MODE", "the trigger to record: manual or pre_turn", default="manual"),
         DIGEST_TOKENS,
         flag("--dry-run", "only preview the result"),
         flag("--force", "compact even if nothing is saved, or the last turn was cut off"),

@@ -14,7 +14,7 @@ from codex_checkpoints.service.sessions.summaries import SessionSummary
 
 def add(commands: Commands) -> None:
     """Add the command."""
-    force = flag("--force", "also where it has turns of your own")
+    force = flag("--force", "delete it even if you continued it with turns of your own")
     yes = flag("--yes", "delete without asking")
     commands.add("delete", _delete, SESSION, force, yes, JSON)
 

@@ -32,7 +32,7 @@ from codex_checkpoints.sections.lines import page_lines
 def add(commands: Commands) -> None:
     """Add the commands."""
     add = partial(commands.add, before=refresh_for_session)
-    tokens = value("--tokens", "N", "the most that it takes; 4 bytes are a token", type=whole)
+    tokens = value("--tokens", "N", "size limit in tokens of 4 bytes", type=whole)
     add("digest", _digest, ANY_SESSION, AT_TURN, tokens, JSON)
     ref = value("--ref", "REF", "an anchor: #12, t3, or the id of a message or a call")
     query = value("--query", "TEXT", "lines that contain this text, the newest first")

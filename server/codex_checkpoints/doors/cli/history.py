@@ -50,8 +50,14 @@ def add(commands: Commands) -> None:
     add("changes", _changes, ANY_SESSION, path, only, after, JSON)
     add("losses", _losses, ANY_SESSION, JSON)
     turns = (
-        value("--from", "TURN", f"the first: {A_TURN}", dest="from_turn_id", required=True),
-        value("--to", "TURN", f"the second: {A_TURN}", dest="to_turn_id", required=True),
+        value(
+            "--from",
+            "TURN",
+            f"the earlier turn: {A_TURN}",
+            dest="from_turn_id",
+            required=True,
+        ),
+        value("--to", "TURN", f"the later turn: {A_TURN}", dest="to_turn_id", required=True),
     )
     commands.add("diff", _diff, SESSION, JSON, *turns)
 

@@ -38,10 +38,11 @@ PAUSE_FACTOR = 9
 """The factor of the pause to the time of the last check: nine tenths of the time are free."""
 
 _ACTIONS = ("set", "status", "delete", "audit", "retain")
-_USAGE = (
-    "codex-checkpoints remote set DIR|URL | status | delete SESSION | audit [--limit N]"
-    " | retain --days N  [--yes] [--json]"
-)
+_USAGE = """codex-checkpoints remote set DIR|URL [--yes] [--json]
+       codex-checkpoints remote status [--json]
+       codex-checkpoints remote delete SESSION [--yes] [--json]
+       codex-checkpoints remote audit [--limit N] [--json]
+       codex-checkpoints remote retain --days N [--yes] [--json]"""
 
 
 def add(commands: Commands) -> None:
@@ -111,6 +112,8 @@ def _remote(options: argparse.Namespace, services: Terminal) -> int:
         return answer(options, services, remote.remote_status, texts.status_lines)
     if options.action == "audit":
         return answer(options, services, remote.remote_audit, texts.audit_lines)
+    if options.action != "set":
+        remote.chosen_remote_of(services)  # without one there is nothing to ask about
     if options.action == "retain":
         question = f"Remove the lines of sessions that nobody pushed for {options.days} days?"
         _consent(options, question, "nothing was removed")

@@ -36,11 +36,16 @@ def add(commands: Commands) -> None:
         value("--user", "NAME", "with --remote: only those of this person"),
         flag("--read", "read every session whole first, so that nothing is unknown"),
         JSON,
+        check=_only_of_a_remote,
     )
-    name = value("name", "NAME", "the new name; an empty one clears it")
+    name = value("name", "NAME", "the new name, quoted if it has spaces; an empty one clears it")
     commands.add("rename", _rename, SESSION, name, JSON)
     commands.add("archive", _move, SESSION, JSON)
     commands.add("unarchive", _move, SESSION, JSON)
+
+
+def _only_of_a_remote(options: argparse.Namespace) -> str | None:
+    return "--user goes with --remote" if options.user and not options.remote else None
 
 
 def _sessions(options: argparse.Namespace, services: Terminal) -> int:

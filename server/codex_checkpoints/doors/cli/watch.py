@@ -21,7 +21,7 @@ from codex_checkpoints.storage.watch import Watcher
 def add(commands: Commands) -> None:
     """Add the command."""
     once = flag("--once", "bring everything up to date, then stop")
-    json = flag("--json", "one JSON object a change")
+    json = flag("--json", "print one JSON object per change")
     commands.add("watch", _watch, once, json, before=None)
 
 

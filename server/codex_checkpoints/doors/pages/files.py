@@ -29,8 +29,9 @@ def plan_lines(plan: RestoredFiles, screen: Screen) -> Iterator[str]:
         yield plan.remark
         for command in plan.commands:
             yield screen.tinted(DIM, f"    {plain(command)}")
-    if any(row.on for row in plan.rows):
-        yield screen.tinted(DIM, "* is restored; name others with --file or --merge.")
+    if len({row.on for row in plan.rows}) > 1:
+        words = "Only files marked * are restored; name others with --file or --merge."
+        yield screen.tinted(DIM, words)
 
 
 def asks_to_restore(count: int) -> str:

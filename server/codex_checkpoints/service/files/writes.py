@@ -38,7 +38,8 @@ def root_of(folder: str | None, session_id: str) -> str:
         raise misfit("files are not restored on this system: it follows links on the way to a file")
     real = None if folder is None else os.path.realpath(folder)
     if real is None or not os.path.isdir(real):
-        message = f"the folder of session {session_id} is not on this machine"
+        name = "the folder of this session" if folder is None else folder
+        message = f"{name} is not on this machine, so files of this session cannot be restored"
         raise Refusal("missing_context", message, {"sessionId": session_id, "folder": folder})
     return real
 
