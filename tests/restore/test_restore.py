@@ -536,6 +536,27 @@ def test_preview_shows_the_contents_of_a_pack_for_any_budget(home: Home):
     assert home.json("restore", thread(1), name, "--mode", "soft", "--dry-run")["lines"] == []
 
 
+@pytest.mark.parametrize("share", [7, 9, 10])
+def test_left_out_items_have_one_number_in_the_preview_and_all_reports(home: Home, share: int):
+    name = home.json("mark", thread(1), "--label", "x", "--turn", "2")["checkpointId"]
+    wish = ("restore", thread(1), name, "--mode", "hard")
+    whole = home.json(*wish, "--dry-run")["lines"][-1]["tokens"]
+    wish = (*wish, "--budget", str(whole * share // 10))
+
+    preview = home.json(*wish, "--dry-run")
+    texts = [home.here(*each).stdout.decode() for each in ((*wish, "--dry-run"), wish)]
+    (done,) = home.json("restores", thread(1))
+    details = home.here("restore-details", done["operationId"]).stdout.decode()
+
+    count = sum(each["reason"] == "budget" for each in preview["deferred"])
+    assert (count == 0) == (share == 10)
+    found = [re.findall(r"(\d+) items? left out of the pack", each) for each in (*texts, details)]
+    assert found == ([[str(count)]] * 3 if count else [[]] * 3)
+    listed = re.findall(r"^Left out of the pack \((\d+)\)$", details, re.MULTILINE)
+    assert listed == ([str(count)] if count else [])
+    assert f"In the pack ({len(preview['included'])})" in details
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_vanished_file_of_the_turn_is_named_if_only_later_turns_touched_it(
     home: Home, mode: RestoreMode
