@@ -6,6 +6,7 @@ import type { RecentArtifact, SessionSummary } from "../../extension/src/client/
 import { artifactPath } from "../../extension/src/common/model/documents.ts";
 import { age, ago, cut, meter, plain, subject } from "../../extension/src/common/model/text.ts";
 import {
+  actionsOf,
   byFolder,
   byTime,
   contextValueOf,
@@ -198,6 +199,10 @@ test("a session that Codex refuses has a warning, the reason, and no offer to re
   assert.match(row.tooltip, /^State: Codex cannot resume it: a line .* UTF-8$/m);
   assert.equal(contextValueOf(session({ refused })), "session refused");
   assert.equal(contextValueOf(session({})), "session");
+  const first = (some: Partial<SessionSummary>) => actionsOf(session(some))[0]?.[0];
+  assert.equal(first({}), "Resume in Terminal");
+  assert.equal(first({ refused }), "Compact Session…");
+  assert.equal(first({ archived: true }), "Search Sessions…");
 });
 
 test("a row without a title shows the task, and without both says so", () => {

@@ -66,18 +66,21 @@ def test_demo_files_come_back_to_the_marked_turn_and_return(demo: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for VS Code is a shell script")
 def test_installed_vs_code_is_used(tmp_path: Path) -> None:
     code, vsix, log = tmp_path / "code", tmp_path / "x.vsix", tmp_path / "log"
-    code.write_text(f"#!/bin/sh\necho \"$*\" >>'{log}'\n")
+    code.write_text(f'#!/bin/sh\necho "$*" >>\'{log}\'\necho "code $*"\n')
     code.chmod(0o755)
     vsix.touch()
     session = tmp_path / "home" / "sessions" / "2026" / "11" / "20" / "rollout-a.jsonl"
     session.parent.mkdir(parents=True)
     session.write_text(json.dumps({"payload": {"cwd": str(tmp_path)}}) + "\n")
 
-    subprocess.run(
+    done = subprocess.run(
         [sys.executable, ROOT / "tools" / "run.py", vsix],
         env={"PATH": str(tmp_path), "CODEX_HOME": str(tmp_path / "home")},
         check=True,
         capture_output=True,
+        encoding="utf-8",
     )
 
+    says, _, _ = done.stdout.partition("code --force")
+    assert "the extension into your VS Code" in says  # before it is done
     assert log.read_text() == f"--force --install-extension {vsix}\n{tmp_path}\n"

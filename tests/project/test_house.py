@@ -158,3 +158,39 @@ def test_no_file_depends_on_its_place_on_a_machine(
     ]
 
     assert found == []
+
+
+UNIDIOMATIC = (
+    "The arrow keys go from turn to turn",
+    "Of each turn the picture",
+    "Budget of the",
+    "It never takes more than",
+    "This saves little",
+    "Let Codex call Codex Checkpoints",
+    "it stands in the file",
+    "you said it",
+    "Codex saw this output",
+    "What is true, or what was decided",
+    "older runs",
+    "Show What Compactions Lost",
+    "All that stands under",
+)
+
+
+def test_texts_for_people_avoid_phrases_that_no_native_speaker_writes() -> None:
+    sources = [
+        *PACKAGE.rglob("*.py"),
+        *(ROOT / "extension" / "src").rglob("*.ts"),
+        *(ROOT / "docs").glob("*.md"),
+        ROOT / "package.json",
+        ROOT / "README.md",
+    ]
+    found = [
+        (path.name, phrase)
+        for path in sources
+        for phrase in UNIDIOMATIC
+        if phrase in path.read_text(encoding="utf-8")
+    ]
+
+    assert len(sources) > 300
+    assert found == []

@@ -9,7 +9,14 @@ import { type App, type Commands, onSession } from "../common/app.ts";
 import { action, askToDo, runCommand, showDone } from "../common/messages.ts";
 import { cut, dotted, plain, subject } from "../common/model/text.ts";
 import { refuseId } from "../common/terminal.ts";
-import { contextWords, type Filter, isFiltered, isPlainId, NO_FILTER } from "./model/rows.ts";
+import {
+  actionsOf,
+  contextWords,
+  type Filter,
+  isFiltered,
+  isPlainId,
+  NO_FILTER,
+} from "./model/rows.ts";
 import type { Group } from "./tree.ts";
 
 export function sessionCommands(app: App): Commands {
@@ -62,16 +69,11 @@ async function unarchive({ server }: App, sessionId: string): Promise<void> {
 /** Show the actions of the status bar item. */
 async function showActions(session: SessionSummary): Promise<void> {
   const { sessionId } = session;
-  const offer = (label: string, icon: string, command: string) =>
-    action(icon, label, () => runCommand(command, { sessionId }));
   const title = dotted(cut(subject(session), 60), contextWords(session));
-  await askToDo(title, [
-    offer("Resume in Terminal", "terminal", "resumeSession"),
-    offer("Compact Session…", "fold", "compactSession"),
-    offer("Search Sessions…", "search", "searchSessions"),
-    offer("Add Note…", "add", "addNote"),
-    offer("Show Checkpoint", "target", "checkpoint.focus"),
-  ]);
+  const actions = actionsOf(session).map(([label, icon, command]) =>
+    action(icon, label, () => runCommand(command, { sessionId })),
+  );
+  await askToDo(title, actions);
 }
 
 async function rename({ server }: App, { sessionId, title }: SessionSummary): Promise<void> {

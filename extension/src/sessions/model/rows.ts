@@ -186,6 +186,22 @@ export function contextWords(session: SessionSummary): string {
   return `${count(contextTokens)}${most} tokens${known}, ${source}`;
 }
 
+/** An entry of the menu of the status bar: its label, icon and command. */
+type Offer = readonly [label: string, icon: string, command: string];
+
+/** The actions on a session in the menu of the status bar, without those that Codex refuses. */
+export function actionsOf({ archived, refused }: SessionSummary): readonly Offer[] {
+  const resume: Offer = ["Resume in Terminal", "terminal", "resumeSession"];
+  const compact: Offer = ["Compact Session…", "fold", "compactSession"];
+  return [
+    ...(archived || refused !== null ? [] : [resume]),
+    ...(archived ? [] : [compact]),
+    ["Search Sessions…", "search", "searchSessions"],
+    ["Add Note…", "add", "addNote"],
+    ["Show Checkpoint", "target", "checkpoint.focus"],
+  ];
+}
+
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Group sessions by day, then by week and by month, newest first. */
