@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from codex_checkpoints.core.agents.codex.reader import CHUNK, WHOLE, WORDS, Fold, Line, Reader
 from derived_state import OFFERED, artifacts, checkpoint, read, task
 from rollouts import (
     Form,
@@ -277,6 +278,52 @@ def test_needed_line_loses_its_images_and_keeps_its_words():
 
     assert (read(data).seq, read(data).scale.skipped) == (2, {})
     assert task(data) == ("last", "u1")
+
+
+class Lines(Fold):
+    """Keeps the lines of which it gets the `wanted` part."""
+
+    def __init__(self, wanted: int) -> None:
+        self.wanted = wanted
+        self.lines: list[Line] = []
+
+    def wants(self, kind: str | None, tag: str | None, inner: str | None) -> int:  # noqa: ARG002
+        return self.wanted
+
+    def take(self, line: Line) -> None:
+        self.lines.append(line)
+
+
+def payload_of(data: bytes, wanted: int) -> object:
+    """The payload of the last line, read in pieces."""
+    fold, rest = Lines(wanted), b""
+    reader = Reader(fold)
+    for begin in range(0, len(data), CHUNK):
+        rest += data[begin : begin + CHUNK]
+        rest = rest[reader.feed(rest) :]
+    return fold.lines[-1].payload
+
+
+@pytest.mark.parametrize("kind", ["png;base64,", "svg+xml;utf8,<svg a='\\\\'>"])
+def test_words_of_a_long_line_are_read_without_its_images(kind: str):
+    url = f"data:image/{kind}" + "iVBORw0KGgo" * 30_000
+    told = f'"image_url":"{url}"'
+    content = [{"type": "input_text", "text": told}, {"type": "input_image", "image_url": url}]
+    data = rollout(session(), output("c1", content))
+
+    whole = payload_of(data, WHOLE)
+    assert whole == {"type": "function_call_output", "call_id": "c1", "output": content}
+    assert isinstance(whole, dict)
+    content[1]["image_url"] = "data:image/"
+    assert payload_of(data, WORDS) == whole | {"output": content}
+
+
+def test_image_that_ends_with_an_escape_is_left_as_it_is():
+    url = "data:image/svg+xml;utf8," + "a" * 200_000 + '"'
+    content = [{"type": "input_image", "image_url": url}]
+    data = rollout(session(), output("c1", content))
+
+    assert payload_of(data, WORDS) == payload_of(data, WHOLE)
 
 
 @pytest.mark.timeout(20)

@@ -3,7 +3,7 @@
 Lines and `seq` follow (rules, "Lines, `seq`, identity").  A fold takes the lines in order and keeps
 the parts it needs; several folds share one pass.  Memory does not grow with the file: of a long
 line that no fold wants only the first bytes are read, and a long line that is wanted for its words
-loses its base64 blobs, with `…` in their place.
+is read without its images, a very long one without its base64 blobs, with `…` in their place.
 """
 
 from __future__ import annotations
@@ -58,6 +58,9 @@ _NO_LIMIT = 1 << 62
 _BLOB = re.compile(rb"(?<![A-Za-z0-9+/=_-])([A-Za-z0-9+/=_-]{16})[A-Za-z0-9+/=_-]{4096,}")
 """It begins where a word does: tried at each byte, a line of 8 MB took a minute."""
 _CUT_BLOB = rb"\1" + "…".encode()
+_IMAGE = re.compile(rb'("image_url":"data:image/)[^"]+(?<!\\)"')
+"""An image in a line; inside a text its quotes are escaped."""
+
 _OPTIONAL = rb'(?:,"id":"[^"\\]{0,256}")?(?:,"status":"[^"\\]{0,64}")?'
 _ITEM = rb',"thread_id":"[^"\\]{0,64}","turn_id":"[^"\\]{0,64}","item":\{"type":"([A-Za-z]+)"'
 _PREFIX = re.compile(
@@ -288,11 +291,13 @@ class Reader:
         """Read a last line without its LF, if it is whole; the file has ended."""
         offset = self.scale.offset
         if self._long is not None:
-            tail, offset, self._long = self._long.raw, self._long.offset, None
+            tail, offset, self._long = self._long.taken(), self._long.offset, None
         if not self.stopped and is_whole(tail):
             self._read(tail, offset)
 
-    def _read(self, raw: bytes, offset: int, *, shortened: bool = False) -> None:
+    def _read(
+        self, raw: bytes, offset: int, *, shortened: bool = False, pictured: bool = True
+    ) -> None:
         scale, mended = self.scale, False
         if self.passes_over is not None and raw.endswith(b"}"):
             prefix = _PREFIX.match(raw)
@@ -300,11 +305,13 @@ class Reader:
                 self._note(prefix, offset)
                 return
         try:
-            value: object = orjson.loads(raw)
+            # Parsing takes memory of twelve times the length, and the process keeps it.
+            value: object = orjson.loads(raw if pictured else _IMAGE.sub(rb'\1"', raw))
         except orjson.JSONDecodeError:
             raw = raw.removesuffix(b"\r")
             if offset == 0 and raw.startswith(BOM):
-                self._read(raw.removeprefix(BOM), len(BOM), shortened=shortened)
+                raw = raw.removeprefix(BOM)
+                self._read(raw, len(BOM), shortened=shortened, pictured=pictured)
                 return
             if not raw.strip():
                 return
@@ -371,8 +378,9 @@ class Reader:
             self.scale.lines += 1
             self.scale.count("too_long")
         elif not long.passed_over:
-            if self.needle in long.raw or not self.scale.lines:
-                self._read(long.raw, long.offset, shortened=long.shortened)
+            raw, pictured = long.taken(), long.wanted == WHOLE
+            if self.needle in raw or not self.scale.lines:
+                self._read(raw, long.offset, shortened=long.shortened, pictured=pictured)
         elif long.last != b"}":
             self.scale.lines += 1
             self.scale.count("not_json")
@@ -417,30 +425,32 @@ class _LongLine:
         self.last = b""
         self.is_mixed = least < wanted
         self.shortened = self.given_up = self.passed_over = False
-        self._wanted = wanted
+        self.wanted = wanted
         self._parts: list[bytes] = []
         self._kept = 0
 
-    @property
-    def raw(self) -> bytes:
-        return b"".join(self._parts)
+    def taken(self) -> bytes:
+        """Return its bytes, and keep none."""
+        raw = b"".join(self._parts)
+        self._parts.clear()
+        return raw
 
     def add(self, data: bytes) -> None:
         self.size += len(data)
         self.last = data.rstrip()[-1:] or self.last
-        self.passed_over = self._wanted == NOTED and self.size >= PASSED_OVER_FROM
+        self.passed_over = self.wanted == NOTED and self.size >= PASSED_OVER_FROM
         if self.given_up or self.passed_over:
             self._parts.clear()
             return
-        if self._wanted == WORDS and self._kept + len(data) > BLOBS_FROM:
+        if self.wanted == WORDS and self._kept + len(data) > BLOBS_FROM:
             if not self.shortened:
                 self.shortened = True
-                self._parts = [_BLOB.sub(_CUT_BLOB, self.raw)]
+                self._parts = [_BLOB.sub(_CUT_BLOB, self.taken())]
                 self._kept = len(self._parts[0])
             data = _BLOB.sub(_CUT_BLOB, data)
         self._parts.append(data)
         self._kept += len(data)
-        if self._kept > (LONGEST_WHOLE if self._wanted == WHOLE else LONGEST):
+        if self._kept > (LONGEST_WHOLE if self.wanted == WHOLE else LONGEST):
             self._parts.clear()
             self.given_up = True
 
