@@ -12,7 +12,7 @@ from codex_checkpoints.core.digest.render import Digest as SessionDigest
 from codex_checkpoints.core.losses.file_activity import Loss
 from codex_checkpoints.core.restore.lineage import Node
 from codex_checkpoints.core.restore.records import caution_text
-from codex_checkpoints.operations import checkpoint, connect, history, packs
+from codex_checkpoints.operations import checkpoint, connect, digests, packs
 from codex_checkpoints.operations.services import Services
 from codex_checkpoints.sections import connect as connect_pages
 from codex_checkpoints.sections.checkpoint import checkpoint_page
@@ -132,7 +132,7 @@ def digest(services: Services, session_id: str, found: SessionDigest) -> Page:
 
 def _digest(services: Services, params: PageParams) -> _Made:
     session_id = services.sessions.find(_session(params)).session_id
-    found = history.digest(services, history.DigestParams(session_id, params.turn_id))
+    found = digests.digest(services, digests.DigestParams(session_id, params.turn_id))
     return _Made(digest(services, session_id, found), (session_id,), found.text)
 
 

@@ -53,7 +53,7 @@ COMMANDS = {
         "digest",
         "quote the requests, answers, changes and commands of a session, with anchors",
     ),
-    "recall": Command("digest", "print a record of a session, or the lines that contain a text"),
+    "recall": Command("recall", "print a record of a session, or the lines that contain a text"),
     "apply": Command("notes", "add a checked fact, decision or plan to a session"),
     "notes": Command("notes", "list the facts and decisions of a session, or revoke one"),
     "history": Command("history", "print the history that Codex would send on resume"),

@@ -1,69 +1,34 @@
-"""Runs the commands `digest` and `recall`."""
+"""Runs the command `digest`."""
 
 from __future__ import annotations
 
 import argparse
-from functools import partial
 
-from codex_checkpoints import wire
 from codex_checkpoints.doors.cli import output
 from codex_checkpoints.doors.cli.commands import (
     ANY_SESSION,
     AT_TURN,
-    DONE,
     JSON,
     Commands,
     ask,
-    count,
-    positive,
     refresh_for_session,
     report,
-    screen,
     value,
     whole,
 )
 from codex_checkpoints.doors.cli.session_scope import Terminal
-from codex_checkpoints.doors.pages import search as texts
-from codex_checkpoints.operations import history, pages
+from codex_checkpoints.operations import digests
 from codex_checkpoints.sections.digest import no_digest
-from codex_checkpoints.sections.lines import page_lines
 
 
 def add(commands: Commands) -> None:
-    """Add the commands."""
-    add = partial(commands.add, before=refresh_for_session)
+    """Add the command."""
     tokens = value("--tokens", "N", "size limit in tokens of 4 bytes", type=whole)
-    add("digest", _digest, ANY_SESSION, AT_TURN, tokens, JSON)
-    ref = value("--ref", "REF", "an anchor: #12, t3, or the id of a message or a call")
-    query = value("--query", "TEXT", "lines that contain this text, the newest first")
-    limit = value("--limit", "N", "show at most N lines", type=positive, default=50)
-    offset = value("--offset", "N", "where the text of the record begins", type=count, default=0)
-    more = (ref, query, limit, offset, JSON)
-    add("recall", _recall, ANY_SESSION, *more, check=_wrong_recall)
-
-
-def _wrong_recall(options: argparse.Namespace) -> str | None:
-    return "--ref or --query, one of them" if bool(options.ref) == bool(options.query) else None
+    commands.add("digest", _digest, ANY_SESSION, AT_TURN, tokens, JSON, before=refresh_for_session)
 
 
 def _digest(options: argparse.Namespace, services: Terminal) -> int:
-    record = ask(options, services, history.digest)
+    record = ask(options, services, digests.digest)
     if not (record.text or options.json):
         output.say(no_digest(record.budget))
     return report(options, record, record.text.splitlines())
-
-
-def _recall(options: argparse.Namespace, services: Terminal) -> int:
-    found = ask(options, services, history.recall)
-    if options.ref:
-        page, end = pages.record(services, found.record), found.record.end
-        if end < found.record.total and not options.json:
-            output.say(f"--offset {end} goes on from there.")
-        return report(options, found.record, page_lines(page, screen(options)))
-    if options.json:
-        output.write_json([wire.unstructure(each) for each in found.items])
-    else:
-        output.write_lines(texts.hit_lines(found.items, screen(options)))
-        if not found.items:
-            output.say(texts.nothing_found(options.query))
-    return DONE
