@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import {
   checkpointNodes,
@@ -19,6 +20,7 @@ import {
   placeOfMarker,
   placeOfTurn,
   statesBefore,
+  turnActions,
   turnChoices,
 } from "../../extension/src/markers/model/texts.ts";
 import { branchRow, madeWords } from "../../extension/src/sessions/model/branches.ts";
@@ -93,6 +95,23 @@ test("a marker inherited from the source of a branch is not detached", () => {
   assert.equal(isDetached(inherited, session({})), false);
   const { description } = markerRow(inherited, session({}), NOW);
   assert.equal(description, "on a turn of the original session · 2h");
+});
+
+test("the menu of a turn on a page repeats none of the buttons beside it", () => {
+  const source = readFileSync("extension/src/webview/turnCard.ts", "utf8");
+  const buttons = [...source.matchAll(/"(\w+)", (?:open|unchanged)\)/g)].map(([, name]) => name);
+  const names: readonly string[] = turnActions(true, true);
+
+  assert.deepEqual(buttons.sort(), ["changes", "mark", "restore"]);
+  assert.deepEqual(
+    buttons.filter((name) => names.includes(name ?? "")),
+    [],
+  );
+  assert.deepEqual(
+    turnActions(true, false).filter((name) => !names.includes(name)),
+    ["mark", "restore", "changes"],
+  );
+  assert.deepEqual(turnActions(false, true), ["view", "json", "compareNow", "compare"]);
 });
 
 test("turns are offered with the newest first", () => {

@@ -28,7 +28,15 @@ import { showChanges } from "../page/changes.ts";
 import type { TurnAction } from "../page/model/page.ts";
 import { restoreFilesTo } from "../restore/files.ts";
 import { restoreOneOf } from "../restore/oneFile.ts";
-import { labelOf, type Place, placeNow, placeOfMarker, placeOfTurn } from "./model/texts.ts";
+import {
+  labelOf,
+  type Place,
+  placeNow,
+  placeOfMarker,
+  placeOfTurn,
+  type TurnActionName,
+  turnActions,
+} from "./model/texts.ts";
 
 export function markerCommands(app: App): Commands {
   return {
@@ -59,9 +67,15 @@ async function showTurns(app: App, session: SessionSummary): Promise<void> {
   }
 }
 
-async function askAction(app: App, session: SessionSummary, chosen: ChosenTurn): Promise<void> {
+/** Ask for an action on a turn; `isOnCard`: the page has buttons for some of them. */
+async function askAction(
+  app: App,
+  session: SessionSummary,
+  chosen: ChosenTurn,
+  isOnCard = false,
+): Promise<void> {
   const title = titleFor(`Turn ${chosen.turn.number}`, session);
-  await askToDo(title, actionsOf(app, session, chosen));
+  await askToDo(title, actionsOf(app, session, chosen, isOnCard));
 }
 
 async function rename(app: App, session: SessionSummary, marker: Marker | null): Promise<void> {
@@ -137,35 +151,37 @@ export async function onTurn(
   } else if (action === "compare") {
     await compareWith(app, session, placeOfTurn(session.sessionId, turn));
   } else {
-    await askAction(app, session, chosen);
+    await askAction(app, session, chosen, true);
   }
 }
 
-function actionsOf(app: App, session: SessionSummary, chosen: ChosenTurn): readonly Action[] {
+function actionsOf(
+  app: App,
+  session: SessionSummary,
+  chosen: ChosenTurn,
+  isOnCard: boolean,
+): readonly Action[] {
   const { documents, reports } = app;
   const { turn } = chosen;
   const here = placeOfTurn(session.sessionId, turn);
   const now = placeNow(session.sessionId, "now");
   const end = { sessionId: session.sessionId, turnId: turn.turnId, checkpointId: null };
-  const whenComplete = [
-    action("bookmark", "Add Marker…", () => mark(app, session, turn)),
-    action(
+  const all: Record<TurnActionName, Action> = {
+    mark: action("bookmark", "Add Marker…", () => mark(app, session, turn)),
+    restore: action(
       "git-branch",
       "Restore from Here…",
       () => restore(app, session, chosen),
       "Starts a new session from this turn. This one stays as it is.",
     ),
-    action(
+    restoreFiles: action(
       "discard",
       "Restore Files…",
       () => restoreFilesTo(app, session, end),
       "Brings the ticked files back to the end of this turn.",
     ),
-    action("go-to-file", "Restore One File…", () => restoreOneOf(app, session, end)),
-  ];
-  return [
-    ...(turn.ended ? whenComplete : []),
-    action(
+    restoreFile: action("go-to-file", "Restore One File…", () => restoreOneOf(app, session, end)),
+    view: action(
       "open-preview",
       "Show Checkpoint as Text",
       async () => {
@@ -173,13 +189,16 @@ function actionsOf(app: App, session: SessionSummary, chosen: ChosenTurn): reado
       },
       "The text for a model about the session at the end of this turn.",
     ),
-    action("json", "Show Checkpoint as JSON", () => documents.openJson(session, here)),
-    action("diff-multiple", "Show Changed Files", () =>
+    json: action("json", "Show Checkpoint as JSON", () => documents.openJson(session, here)),
+    changes: action("diff-multiple", "Show Changed Files", () =>
       showChanges(app, session, { turnId: turn.turnId, words: `turn ${turn.number}` }),
     ),
-    action("diff", "Compare with Now", () => documents.compareStates(session, here, now)),
-    action("compare-changes", "Compare with…", () => compareWith(app, session, here)),
-  ];
+    compareNow: action("diff", "Compare with Now", () =>
+      documents.compareStates(session, here, now),
+    ),
+    compare: action("compare-changes", "Compare with…", () => compareWith(app, session, here)),
+  };
+  return turnActions(turn.ended, isOnCard).map((name) => all[name]);
 }
 
 /** Restore from the newest marker on this turn, or from a new one. */

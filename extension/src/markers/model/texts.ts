@@ -14,6 +14,19 @@ import {
   utcTime,
 } from "../../common/model/text.ts";
 
+const WHEN_COMPLETE = ["mark", "restore", "restoreFiles", "restoreFile"] as const;
+const ALWAYS = ["view", "json", "changes", "compareNow", "compare"] as const;
+/** The actions that are buttons on the page of a session. */
+const ON_CARD: readonly string[] = ["mark", "restore", "changes"];
+
+export type TurnActionName = (typeof WHEN_COMPLETE | typeof ALWAYS)[number];
+
+/** The actions on a turn in a menu, without those that a card shows as buttons beside it. */
+export function turnActions(hasEnded: boolean, isOnCard: boolean): readonly TurnActionName[] {
+  const all: readonly TurnActionName[] = [...(hasEnded ? WHEN_COMPLETE : []), ...ALWAYS];
+  return isOnCard ? all.filter((name) => !ON_CARD.includes(name)) : all;
+}
+
 export function markerRow(marker: Marker, session: SessionSummary, now: number): Appearance {
   const label = labelOf(marker);
   const state = markerState(marker, session);
