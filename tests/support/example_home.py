@@ -243,10 +243,13 @@ def _fixed(
     home: Home, known: bytes, pages: dict[str, tuple[Json, Json]]
 ) -> dict[str, tuple[Json, Json]]:
     """Put fixed values in the place of folders, ids, times and digests, and shorten answers."""
-    numbers: dict[str, int] = {}
+    numbers: dict[str | None, dict[str, int]] = {}
 
     def value(found: re.Match[str]) -> str:
-        kind, number = found.lastgroup, numbers.setdefault(found[0], len(numbers) + 1)
+        # By kind: it is chance whether two times are equal, and they must not shift the ids.
+        kind = found.lastgroup
+        same = numbers.setdefault(kind, {})
+        number = same.setdefault(found[0], len(same) + 1)
         if kind != "digest" and found[0].replace("/", "-").encode() in known:
             return found[0]
         if kind == "id":
@@ -254,7 +257,7 @@ def _fixed(
         if kind == "digest":
             return hashlib.sha256(str(number).encode()).hexdigest()
         if kind in {"place", "version"}:
-            return hashlib.sha256(str(number).encode()).hexdigest()[:16]
+            return hashlib.sha256(f"{kind} {number}".encode()).hexdigest()[:16]
         if kind == "day":
             return "2026/11/21"
         return "2026-11-21T11:00:00.000Z" if ":" in found[0] else "2026-11-21T11-00-00"
