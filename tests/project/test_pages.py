@@ -120,6 +120,19 @@ def test_first_page_is_short(page: str, most: int):
     assert len(TEXTS[page].splitlines()) <= most
 
 
+def test_readme_says_why_and_compares_before_it_installs():
+    before, found, _ = TEXTS["README.md"].partition("\n## Install\n")
+    reason, picture, comparison = before.partition("\n![")
+
+    assert found
+    assert picture
+    assert len(re.findall(r"[.]\s", reason)) >= 3
+    assert "/compact" not in reason  # the reader's trouble comes first
+    for other in ("`/compact`", "codex-history-viewer", "`/rewind`", "is not"):
+        assert other in comparison, other
+    assert len(rows(before)) >= 4
+
+
 def test_page_of_commands_has_each_command_with_help_and_text():
     page = TEXTS["docs/cli.md"]
     told = re.split(r"(?m)^## `codex-checkpoints ", page)[1:]
