@@ -32,6 +32,33 @@ test("without a proof the sides are the removed and the added lines of patches, 
   assert.equal(after, "──── turn 2\n⋯ def a():\nx = 2\ny\n");
 });
 
+test("with several patches no line of one is equal to a line of another", () => {
+  const patch = (turn: number, text: string) => ({ ref: `#${turn}`, turn, text });
+  const { before, after } = excerpts([
+    patch(5, "@@\n a:\n+  b: 1\n+\n+  c: 1"),
+    patch(12, "@@\n a:\n-  b: 1\n+  b: 2\n \n   c: 1"),
+    patch(12, "@@\n a:\n-  b: 2\n+  b: 3"),
+  ]);
+
+  assert.equal(
+    after,
+    [
+      ...["──── turn 5", "   5 │ ⋯", "   5 │ a:", "   5 │   b: 1", "   5 │", "   5 │   c: 1", ""],
+      ...["──── turn 12", "  12 │ ⋯", "  12 │ a:", "  12 │   b: 2", "  12 │", "  12 │   c: 1", ""],
+      ...["──── turn 12.2", "12.2 │ ⋯", "12.2 │ a:", "12.2 │   b: 3", ""],
+    ].join("\n"),
+  );
+  const partsOf = (side: string) => side.split(/^──── .*\n/m).slice(1);
+  for (const [place, part] of partsOf(before).entries()) {
+    const others = partsOf(after).filter((_, at) => at !== place);
+    const lines = new Set(others.flatMap((other) => other.split("\n")).filter(Boolean));
+    assert.deepEqual(
+      part.split("\n").filter((line) => lines.has(line)),
+      [],
+    );
+  }
+});
+
 test("a change without a patch is named, and text of a patch never controls the editor", () => {
   const told = [
     { ref: "#9", turn: null, text: null },
@@ -39,8 +66,8 @@ test("a change without a patch is named, and text of a patch never controls the 
   ];
   const { before, after } = excerpts(told);
 
-  assert.match(before, /^#9\n\(Changed by a command\. The session does not record how\.\)\n/);
-  assert.match(after, /turn 3\na b \[2J\n$/);
+  assert.match(before, /^#9\n#9 │ \(Changed by a command\. The session does not record how\.\)\n/);
+  assert.match(after, /turn 3\n 3 │ a b \[2J\n$/);
 });
 
 test("a file changed only by commands has two different sides", () => {
