@@ -36,6 +36,10 @@ test("pictures of the walkthrough and of the README", async (t) => {
   // The first webview of a new profile is slow.
   const heading = front.getByRole("heading", { name: /^Let the reader take the price lists/ });
   await heading.first().waitFor({ timeout: 30_000 });
+  // The messages and the rows of the side bar come later.
+  await shows(front.getByRole("region", { name: "Conversation" }).locator(".step"));
+  await shows(workbench.sessions.getByRole("treeitem", { name: /^Let the reader take/ }));
+  await shows(workbench.checkpoint.getByRole("treeitem"));
   await take("read");
   await page.setViewportSize({ width: 1400, height: 1000 });
   await takeAs((colours) =>
