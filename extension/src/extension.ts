@@ -182,7 +182,9 @@ function serverCommands({ server, feed, tree, reports }: App, seeker: Seeker): C
 /** Show the session in view in the list and the preview whenever it changes. */
 function agreeing(following: Following, tree: SessionTree, pages: SessionPages): vscode.Disposable {
   let last: string | undefined;
-  const select = () => following.current && tree.select(following.current.sessionId);
+  // A session that the user chose is shown wherever it is; another one opens no folder.
+  const select = () =>
+    following.current && tree.select(following.current.sessionId, following.isChosen);
   return vscode.Disposable.from(
     following.onDidChange(({ session }) => {
       if (session !== null && session.sessionId !== last) {

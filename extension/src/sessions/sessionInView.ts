@@ -42,6 +42,11 @@ export class Following implements vscode.Disposable {
     return this.#current;
   }
 
+  /** Whether the user chose the session in view. */
+  get isChosen(): boolean {
+    return this.#chosen !== null;
+  }
+
   /** Show this session from now on; null returns to the automatic choice. */
   choose(session: SessionSummary | null): void {
     this.#chosen = session?.sessionId ?? null;

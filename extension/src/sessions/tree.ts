@@ -34,6 +34,9 @@ export const SESSIONS_VIEW = "codexCheckpoints.sessions";
 
 const PAGE = 50;
 
+/** Maximum number of rows of a folded group that are loaded to find a session. */
+const MOST_SOUGHT = 400;
+
 /** Maximum number of attempts to select a row. */
 const TRIES = 5;
 
@@ -90,20 +93,21 @@ export class SessionTree extends Tree<SessionNode> {
     return this.#isEarly || super.mayLoad();
   }
 
-  /** Select the row of a session; false if there is none. */
-  async reveal(sessionId: string, focus = true): Promise<boolean> {
+  /**
+   * Select the row of a session, and unfold the rows above it; false if there is none, or it is not
+   * wanted any more.
+   */
+  async reveal(sessionId: string, focus = true, isWanted = () => true): Promise<boolean> {
     if (!this.#shown.has(sessionId)) {
       // A new session may not be loaded yet; the editor must not be given older rows then.
       await this.redraw();
     }
     if (!this.#shown.has(sessionId)) {
-      const roots = await this.load(); // groups that were never unfolded are not loaded yet
-      const groups = roots.filter((node) => node.kind === "group" && node.isOpen);
-      await Promise.all(groups.map((group) => this.load(group)));
+      await this.#seek(sessionId, isWanted);
     }
     for (let tries = 0; tries < TRIES; tries++) {
       const row = this.#shown.get(sessionId);
-      if (row === undefined) {
+      if (row === undefined || !isWanted()) {
         return false;
       }
       // The rows may change meanwhile, and the editor may not have drawn this one yet.
@@ -117,10 +121,32 @@ export class SessionTree extends Tree<SessionNode> {
     return false;
   }
 
-  /** Select a session's row as soon as it is visible; folded rows stay folded. */
-  select(sessionId: string): void {
+  /** Load groups that were never unfolded, and more of them, until one has the session. */
+  async #seek(sessionId: string, isWanted: () => boolean): Promise<void> {
+    while (!this.#shown.has(sessionId) && isWanted()) {
+      const groups = (await this.load()).filter((node) => node.kind === "group");
+      const loaded = await Promise.all(groups.map((group) => this.load(group)));
+      const longer = loaded.flat().flatMap((node) => (node.kind === "more" ? [node.group] : []));
+      if (this.#shown.has(sessionId) || !longer.some(({ limit }) => limit < MOST_SOUGHT)) {
+        return;
+      }
+      for (const { id, limit } of longer) {
+        this.#wanted.set(id, 2 * limit);
+      }
+      await this.redraw();
+    }
+  }
+
+  /**
+   * Select a session's row as soon as it is visible; with `unfolds` also one that is folded or not
+   * loaded.
+   */
+  select(sessionId: string, unfolds: boolean): void {
     this.#toSelect = sessionId;
     this.#selectWhenInSight();
+    if (unfolds && this.#toSelect === sessionId && this.view.visible) {
+      void this.reveal(sessionId, false, () => this.#toSelect === sessionId);
+    }
   }
 
   protected override published(): void {
