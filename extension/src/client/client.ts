@@ -182,9 +182,8 @@ export class Server {
   async #start(mayLookAgain = true): Promise<void> {
     try {
       const command = await serverCommand(this.#seeker);
-      if (command === null) {
-        const reason = "Codex Checkpoints needs Python 3.11 to 3.14 and found none.";
-        this.become({ kind: "noPython", reason });
+      if (typeof command === "string") {
+        this.become({ kind: "noPython", reason: command });
         return;
       }
       const child = await begin(command, this.#seeker);

@@ -32,8 +32,8 @@ export interface Seeker {
   readonly log: vscode.LogOutputChannel;
 }
 
-/** The server's command; null if no interpreter can run the bundled one. */
-export async function serverCommand(seeker: Seeker): Promise<readonly string[] | null> {
+/** The server's command; if no interpreter can run the bundled one, a sentence that says so. */
+export async function serverCommand(seeker: Seeker): Promise<readonly string[] | string> {
   const named = settings.serverCommand();
   if (named !== null) {
     return named;
@@ -48,14 +48,21 @@ export async function serverCommand(seeker: Seeker): Promise<readonly string[] |
     return [...remembered.command, ...ISOLATED, launcher, "serve"];
   }
   const around = { launcher, folder, environment: process.env, timeout: TIMEOUT_MS };
+  let refused = "";
   const found = await findPython(sources, around, (attempt) => {
     log.info(attemptText(attempt));
     if (attempt.candidate.origin === PYTHON_SETTING && attempt.reason !== null) {
-      void warnOfSetting(attempt.reason);
+      refused = `The Python in the setting codexCheckpoints.python is not used: ${plain(attempt.reason)}.`;
     }
   });
   if (found === null) {
-    return null;
+    return [refused, "Codex Checkpoints needs Python 3.11 to 3.14 and found none."]
+      .join(" ")
+      .trim();
+  }
+  if (refused !== "") {
+    // The setting is not replaced silently.
+    void warn(refused, { "Choose Python Interpreter": () => runCommand("choosePython") });
   }
   // A name on the PATH may be a version-manager shim, which slows every start.
   const command = found.executable === null ? found.candidate.command : [found.executable];
@@ -74,12 +81,6 @@ export async function interpreters({ folder }: Seeker): Promise<readonly Attempt
 async function knownSources(): Promise<Sources> {
   const chosen = await settings.pythonExtensionChoice();
   return { setting: settings.path("python"), chosen, platform: process.platform };
-}
-
-/** Report that the configured interpreter is not used, rather than replacing it silently. */
-async function warnOfSetting(reason: string): Promise<void> {
-  const sentence = `The Python in the setting codexCheckpoints.python is not used: ${plain(reason)}.`;
-  await warn(sentence, { "Choose Python…": () => runCommand("choosePython") });
 }
 
 /** Forget the interpreter; false if none was remembered. */
