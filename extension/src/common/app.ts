@@ -1,5 +1,6 @@
 /** Shared state of the commands, and the lookup of a command's session. */
 
+import * as vscode from "vscode";
 import type { Server } from "../client/client.ts";
 import type { Marker, SessionSummary } from "../client/protocol.ts";
 import { attempt } from "../client/requests.ts";
@@ -87,5 +88,9 @@ async function sessionOf(app: App, target?: Target): Promise<SessionSummary | nu
   if (target === undefined || target.kind !== undefined) {
     return target !== undefined && "session" in target ? target.session : app.following.current;
   }
-  return (await app.server.request("session", { sessionId: target.sessionId })).summary;
+  // A long session is read for seconds before a page opens.
+  const busy = { location: vscode.ProgressLocation.Window, title: "Reading the session" };
+  const { sessionId } = target;
+  const asked = () => app.server.request("session", { sessionId });
+  return (await vscode.window.withProgress(busy, asked)).summary;
 }
