@@ -98,6 +98,16 @@ test("a later message does not rename a session, and only the editor cuts its na
   assert.equal(sessionRow(session({ title: long }), NOW).label, `2h  ${long}`);
 });
 
+test("a short first request has the last one beside it, a name of its own has not", () => {
+  const name = (some: Partial<SessionSummary>) => subject(session({ title: "continue", ...some }));
+
+  assert.equal(name({ task: "Fix the price list" }), "continue · Fix the price list");
+  assert.equal(name({ task: "continue" }), "continue");
+  assert.equal(name({ task: "go on" }), "continue");
+  assert.equal(name({ task: "Fix the price list", named: true }), "continue");
+  assert.equal(name({ title: "Fix the login", task: "Fix the price list" }), "Fix the login");
+});
+
 test("below a session with the same title a row shows its last message instead", () => {
   const some = { title: "Review the change", contextTokens: 129_200 };
   const first = session({ ...some, sessionId: "a", task: "And now the docs, all of them" });
@@ -207,7 +217,9 @@ test("a session that Codex refuses has a warning, the reason, and no offer to re
 
 test("a row without a title shows the task, and without both says so", () => {
   assert.equal(sessionRow(session({ title: "", task: "What now?" }), NOW).label, "2h  What now?");
-  assert.equal(sessionRow(session({ task: " \n", title: null }), NOW).label, "2h  No message yet");
+  const nothing = { task: " \n", title: null };
+  assert.equal(sessionRow(session(nothing), NOW).label, "2h  No message");
+  assert.equal(sessionRow(session({ ...nothing, live: true }), NOW).label, "2h  No message yet");
 });
 
 test("sessions are listed by day, week and month, and those of other folders by folder", () => {

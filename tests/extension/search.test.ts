@@ -31,10 +31,13 @@ function group(sessionId: string, hits: number, count = hits): SessionHits {
 test("a session says how many hits it has, how old it is, and where it was", () => {
   const { description, spoken } = groupRow(group("a", 2, 12), NOW);
   assert.equal(description, "12 hits · 2h · shop");
-  assert.equal(spoken, "Fix it, 12 hits, 2h, shop, context 4 percent");
+  assert.equal(spoken, "Fix it · What is 39 * 40?, 12 hits, 2h, shop, context 4 percent");
   const { session, ...one } = group("a", 1);
   const running = groupRow({ ...one, session: { ...session, live: true } }, NOW);
-  assert.equal(running.spoken, "Fix it, 1 hit, running, 2h, shop, context 4 percent");
+  assert.equal(
+    running.spoken,
+    "Fix it · What is 39 * 40?, 1 hit, running, 2h, shop, context 4 percent",
+  );
   assert.match(groupRow(group("a", 2, 1_004), NOW).description, /^1,000\+ hits · /);
 });
 
@@ -120,6 +123,7 @@ test("a search shows its text, its hits so far, and the reason for an empty resu
     "“needle” · outputs · in “Fix it” · no hits",
   );
   assert.equal(says([group("a", 12)], "whole", { session }), "“needle” · in “Fix it” · 12 hits");
+  assert.equal(says([], "nowhere"), "No sessions to search yet.");
   assert.equal(says([], "whole", { text: "A.md", kinds: ["file"] }), "“A.md” · no hits");
 });
 

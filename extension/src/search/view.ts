@@ -13,6 +13,7 @@ import { errorText } from "../client/requests.ts";
 import { setContext } from "../client/settings.ts";
 import { harmless, rowOf } from "../common/model/text.ts";
 import { APART_MS, Tree, treeItem } from "../common/rows.ts";
+import { sessionsParams } from "../sessions/model/rows.ts";
 import {
   FILE,
   type GroupNode,
@@ -252,7 +253,8 @@ export class SearchView extends Tree<SearchNode> {
     try {
       await vscode.window.withProgress({ location: { viewId: SEARCH_VIEW } }, async () => {
         const { more } = await this.#ask(found, stop.token, (items) => take(items, "searching"));
-        take([], more ? "limited" : "whole");
+        const isNowhere = found.groups.size === 0 && !(await this.#isAnySession(stop.token));
+        take([], isNowhere ? "nowhere" : more ? "limited" : "whole");
       });
     } catch (error) {
       found.trouble = harmless(errorText(error));
@@ -262,6 +264,12 @@ export class SearchView extends Tree<SearchNode> {
         this.#end();
       }
     }
+  }
+
+  async #isAnySession(token: vscode.CancellationToken): Promise<boolean> {
+    return (
+      (await this.server.request("sessions", sessionsParams({ limit: 1 }), token)).items.length > 0
+    );
   }
 
   /** Send a search; `take` gets the hits of each session as they are found. */

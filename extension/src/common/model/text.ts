@@ -125,9 +125,19 @@ export function isOver({ contextTokens, contextWindow }: SessionSummary): boolea
   return contextWindow !== null && (contextTokens ?? 0) > contextWindow;
 }
 
-/** Return a session's name: its title, else its first request, which never changes. */
+/** A first request shorter than this says little alone: "continue", "hello". */
+const TELLING = 12;
+
+/**
+ * Return a session's name: its title, else its first request, which never changes; a short first
+ * request has the last one beside it.
+ */
 export function subject(session: SessionSummary): string {
-  const title = plain(session.title ?? "") || plain(session.task ?? "") || "No message yet";
+  const [first, last] = [plain(session.title ?? ""), plain(session.task ?? "")];
+  const isShort = !session.named && first !== "" && first.length < TELLING;
+  const beside = isShort && last.length > first.length ? last : "";
+  const nothing = session.live ? "No message yet" : "No message";
+  const title = dotted(first, beside) || last || nothing;
   const origin = session.named || session.parentSession !== null ? "" : originOf(session);
   return `${origin}${title}`;
 }

@@ -183,8 +183,8 @@ export function moreHitsLabel({ count, hits }: SessionHits): string {
   return counted(more, "Show 1 more hit", `Show ${more} more hits`);
 }
 
-/** Whether a search is running, was stopped, reached its limit, or is complete. */
-export type SearchState = "searching" | "stopped" | "limited" | "whole";
+/** Whether a search is running, was stopped, reached its limit, is complete, or had no session. */
+export type SearchState = "searching" | "stopped" | "limited" | "whole" | "nowhere";
 
 /** Summarize a search in one line: its text and filters, and its results. */
 export function searchText(
@@ -192,6 +192,9 @@ export function searchText(
   groups: readonly SessionHits[],
   state: SearchState,
 ): string {
+  if (state === "nowhere") {
+    return "No sessions to search yet.";
+  }
   const { text, kinds, session } = query;
   const within = session === null ? "" : `in “${cut(plain(session.name), 40)}”`;
   return dotted(
