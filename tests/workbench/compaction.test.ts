@@ -246,7 +246,7 @@ test("a session is compacted after a look at Codex's next request", async (t) =>
       await row(/^Compacted: Make the shop faster/)
         .getByText("Compacted: Make")
         .dblclick();
-      const begun = front.getByRole("region", { name: "No turn yet" });
+      const begun = front.getByRole("region", { name: "No turn" });
       await begun.getByText(/^Compacted from/).waitFor();
       const levels = await begun.getByRole("definition").allInnerTexts();
       const [before = 0, now = 0] = levels.map((each) =>

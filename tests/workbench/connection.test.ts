@@ -46,7 +46,7 @@ test("codex is connected after a look at every line, and disconnected without a 
 
   await step(t, "the changes are previewed, and declining writes nothing", async () => {
     await workbench.button(row(/^Hooks/), "Connect Codex…");
-    await shown.getByText("Connect Codex?").waitFor();
+    await shown.getByText("These are all the lines that change.").waitFor();
     await shown.getByText("mcp_servers").first().waitFor();
     await workbench.screenshot("connect asks");
     await button("Cancel").click();

@@ -6,7 +6,7 @@ import { button, el, figures, fill, send } from "./draw.ts";
 export function showBegun(place: HTMLElement, { begun, rows, window }: SessionView): void {
   place.hidden = rows.length > 0;
   if (begun === null) {
-    fill(place, el("p.quiet", "No turn yet. The page follows the session."));
+    fill(place, el("p.quiet", "No turn. When the session goes on, its turns appear here."));
     return;
   }
   const { sourceId, source, made, before, after, isEstimate } = begun;

@@ -41,7 +41,7 @@ class SessionPage implements Shown<SessionView> {
   readonly #card = new TurnCard((turn) => this.#choose(turn));
   readonly #transcript: Transcript;
   readonly #files = el("section.block");
-  readonly #begun = el("section.begun", { aria: { label: "No turn yet" } });
+  readonly #begun = el("section.begun", { aria: { label: "No turn" } });
   readonly #kept = el("div");
   readonly #lineage = el("section.block.lineage");
   readonly #lines = el("div.lines", { aria: { hidden: "true" } });

@@ -54,7 +54,7 @@ export class Strip {
     this.#slider.max = String(Math.max(1, rows.length));
     this.#slider.disabled = rows.length === 0;
     this.#slider.value = String(chosen + 1);
-    const words = row === undefined ? "No turn yet" : spokenTurn(row, events);
+    const words = row === undefined ? "No turn" : spokenTurn(row, events);
     this.#slider.setAttribute("aria-valuetext", words);
     fill(this.#key, ...keyOf(view));
     this.#draw();

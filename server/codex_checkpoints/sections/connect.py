@@ -43,7 +43,6 @@ def changes_page(report: Connection, *, removes: bool) -> Page:
     if not report.changes:
         nothing = "Codex is not connected." if removes else "Codex is connected already."
         return Page(title, (line(nothing),), ())
-    asks = "Remove Codex Checkpoints from Codex's configuration?" if removes else "Connect Codex?"
     detail = (
         "These are all the lines that change. "
         "The rest of each file stays, and a copy of the old file is kept beside it."
@@ -58,7 +57,7 @@ def changes_page(report: Connection, *, removes: bool) -> Page:
         for number, each in enumerate(report.changes, 1)
     )
     agreed = action("disconnect" if removes else "connect")
-    return Page(title, (line(asks), line(detail)), tuple(sections), (agreed,))
+    return Page(title, (line(detail),), tuple(sections), (agreed,))
 
 
 def connection_page(report: Connection, way_out: str | None) -> Page:

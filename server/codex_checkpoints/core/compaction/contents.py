@@ -113,11 +113,13 @@ def _warnings(built: Replacement, *, live: bool) -> Iterator[CompactionWarning]:
         yield CompactionWarning("digest_too_small", 1, message)
     left: tuple[Fate, ...] = ("over_budget", "over_target")
     if gone := sum(fate in left for fate in fates):
-        yield CompactionWarning(
-            "messages_left_out", gone, _messages_sentence(gone, "left out for lack of room")
-        )
+        subject = "1 of your messages is" if gone == 1 else f"{gone} of your messages are"
+        message = f"{subject} left out for lack of room."
+        yield CompactionWarning("messages_left_out", gone, message)
     if merged := fates.count("merged"):
-        text = _messages_sentence(merged, "merged with a later one that is equal")
+        one = "1 of your messages repeats a later one and appears once."
+        many = f"{merged} of your messages repeat a later one and appear once."
+        text = one if merged == 1 else many
         yield CompactionWarning("messages_merged", merged, text)
     if cut := fates.count("truncated"):
         many = f"{cut} long messages were shortened."
@@ -130,8 +132,3 @@ def _warnings(built: Replacement, *, live: bool) -> Iterator[CompactionWarning]:
             "Codex has this session open. Until it is closed there, it can only be compacted into"
             " a new session.",
         )
-
-
-def _messages_sentence(count: int, fate: str) -> str:
-    subject = "1 of your messages is" if count == 1 else f"{count} of your messages are"
-    return f"{subject} {fate}."
