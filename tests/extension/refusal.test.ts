@@ -75,6 +75,8 @@ test("the button fits the reason", () => {
   assert.deepEqual(remedies("unreadable_source", { file: "/home/dev/shop.pack.json" }), []);
   assert.deepEqual(remedies("storage_error", { path: "/srv" }), ["stateFolder", "again"]);
   assert.deepEqual(remedies("storage_error"), ["again", "log"]);
+  assert.deepEqual(remedies("missing_context", { folder: "/home/dev/shop" }), ["changes"]);
+  assert.deepEqual(remedies("missing_context", { sessionId: "a" }), []);
   assert.deepEqual(remedies("codex_not_found", { codexHome: "/h" }), ["home"]);
   assert.deepEqual(remedies("conflict", { reason: "archived" }), ["unarchive"]);
   assert.deepEqual(remedies("conflict", { reason: "something new" }), ["again"]);

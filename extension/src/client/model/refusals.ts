@@ -14,6 +14,7 @@ export const REMEDIES = {
   compactNew: { label: "Compact Session…", command: "compactSession" },
   goThere: { label: "Go to That Session", command: "goToSession" },
   codex: { label: "Choose Codex…", command: "chooseCodex" },
+  changes: { label: "Show Changed Files", command: "showChanges" },
   setRemote: { label: "Set Remote…", command: "setRemote" },
   stateFolder: { label: "Choose State Folder…", command: "chooseStateFolder" },
   home: { label: "Open Settings", command: "chooseHome" },
@@ -113,6 +114,10 @@ function remediesOf(code: string, facts: Readonly<Record<string, unknown>>): rea
   }
   if (code === "remote_unreachable" && !("place" in facts)) {
     return ["setRemote"];
+  }
+  // The files of a folder that is not here cannot be restored, but the session has its patches.
+  if (code === "missing_context" && "folder" in facts) {
+    return ["changes"];
   }
   if (code === "storage_error" && typeof path === "string") {
     return ["stateFolder", "again"];
