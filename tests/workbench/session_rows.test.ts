@@ -16,6 +16,7 @@ test("a click previews a session, Enter opens it, and all visible parts agree", 
   const [first = ""] = names.map((task, age) =>
     writeSession(lab.codexHome, { task, cwd, age: age + 1, tokens: 20_000 }),
   );
+  writeSession(lab.codexHome, { task: "Repair the roof", cwd: "/elsewhere/shop", age: 9 });
   const workbench = await Workbench.open(t, lab);
   const { page } = workbench;
   const row = (name: string) =>
@@ -65,6 +66,23 @@ test("a click previews a session, Enter opens it, and all visible parts agree", 
   await step(t, "the list and the checkpoint follow the tab in front", async () => {
     await tab(sweep).click();
     await agree(sweep);
+    await tab(paint).click();
+    await agree(paint);
+  });
+
+  await step(t, "a hit in another folder unfolds that folder and selects its session", async () => {
+    assert.equal(await row("Repair the roof").count(), 0);
+    await workbench.command("Codex Checkpoints: Search Sessions…");
+    await page.locator(".quick-input-widget:visible input.input").fill("Repair the roof");
+    await page.keyboard.press("Enter");
+    await workbench.search
+      .getByRole("treeitem", { name: /Repair the roof/ })
+      .last()
+      .click();
+    await shows(tab("Repair the roof"));
+    await agree("Repair the roof");
+    assert.equal(await row(paint).getAttribute("aria-selected"), "false");
+    await workbench.screenshot("another folder unfolded");
     await tab(paint).click();
     await agree(paint);
   });
