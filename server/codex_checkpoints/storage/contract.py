@@ -339,6 +339,20 @@ def plain_folder(path: str) -> str:
     return text
 
 
+def within(folder: str) -> Callable[[str], bool]:
+    """Return a test whether a path is this folder or below it, on the system that wrote both."""
+    windows, above = is_windows_path(folder), plain_folder(folder)
+    inside = f"{above}/"
+
+    def test(path: str) -> bool:
+        if is_windows_path(path) != windows:
+            return False
+        plain = plain_folder(path)
+        return plain == above or plain.startswith(inside)
+
+    return test
+
+
 def folder_name(path: str) -> str:
     """Return the last part of a folder's path, on any system; the path itself without one."""
     parts = path.replace("\\", "/").split("/") if is_windows_path(path) else path.split("/")

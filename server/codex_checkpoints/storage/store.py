@@ -2,7 +2,8 @@
 
 A store finds its rollouts and changes one at a time.  This module decides which rollout is current,
 which threads fit a query, and which is refused.  `local` and `memory` supply the bytes;
-tests/storage/test_contract.py tests both.
+tests/storage/test_contract.py tests both, tests/storage/test_every_store.py the laws that stores of
+pushed sessions keep, too.
 """
 
 from __future__ import annotations
@@ -42,8 +43,7 @@ from codex_checkpoints.storage.contract import (
     Unset,
     Unsupported,
     by_rollout_id,
-    is_windows_path,
-    plain_folder,
+    within,
 )
 from codex_checkpoints.storage.index import Index
 from codex_checkpoints.storage.rollout_file import id_of, lines_of
@@ -111,10 +111,10 @@ def page(
     # A scratch session is archived after its summary and hidden; a leftover one is shown.
     rows = [row for row in rows if not ((row.scratch and row.archived) or row.is_blank)]
     if query.cwd is not None:
-        below = _below(query.cwd)
+        below = within(query.cwd)
         rows = [row for row in rows if row.folder and below(row.folder)]
     if query.outside:
-        left_out = [_below(folder) for folder in query.outside]
+        left_out = [within(folder) for folder in query.outside]
         rows = [row for row in rows if not any(below(row.folder) for below in left_out)]
     if query.search:
         wanted = query.search.casefold()
@@ -130,20 +130,6 @@ def page(
         return shown, left, None
     last = orjson.dumps([shown[-1].at, shown[-1].session_id])
     return shown, left, urlsafe_b64encode(last).decode()
-
-
-def _below(folder: str) -> Callable[[str], bool]:
-    """Return a test whether a path is this folder or below it."""
-    windows, above = is_windows_path(folder), plain_folder(folder)
-    inside = f"{above}/"
-
-    def test(path: str) -> bool:
-        if is_windows_path(path) != windows:
-            return False
-        plain = plain_folder(path)
-        return plain == above or plain.startswith(inside)
-
-    return test
 
 
 def head(reader: RolloutReader, path: str) -> SessionMeta | None:

@@ -28,6 +28,9 @@ _ANSWER_SECONDS = STATEMENT_SECONDS + 10.0
 
 SCHEMA = "codex_checkpoints"
 
+_READ_ONLY = "25006"
+"""The SQLSTATE of a write to a server that permits none, as a standby does."""
+
 
 class ServerConnection:
     """A connection to a server that is opened lazily, and again after it was lost."""
@@ -139,8 +142,8 @@ def _as_remote_errors(address: Address) -> Generator[None]:
         raise RemoteUnreachable(f"{where} cannot be reached: {_brief(error)}", _REACH) from error
     except DatabaseError as error:
         state, said = _state_of(error)
-        match state[:2]:
-            case "28" | "42" | "3D" | "0L" | "0P":
+        match "" if state == _READ_ONLY else state[:2]:
+            case "" | "28" | "42" | "3D" | "0L" | "0P":
                 raise RemoteRefused(f"{where} refuses: {said}", RIGHTS) from error
             case "53":
                 raise RemoteFull(f"{where} has no space left: {said}") from error

@@ -15,13 +15,16 @@ the size in the row.  A store is not trusted: a reader checks every length, hash
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from enum import Enum
 from hashlib import sha256
 from typing import Protocol, runtime_checkable
 
+import orjson
 from attrs import Factory, frozen
 
 from codex_checkpoints.core.portable.said import Said
+from codex_checkpoints.storage.contract import within
 
 FORMAT_VERSION = 1
 """The version of a store that this program writes, and the newest one that it reads."""
@@ -211,7 +214,7 @@ class RowQuery:
         """Return whether a row is selected."""
         if self.owner not in {None, row.owner}:
             return False
-        if self.cwd is not None and not is_within(row.cwd or "", self.cwd):
+        if self.cwd is not None and not (row.cwd and within(self.cwd)(row.cwd)):
             return False
         texts = (row.title, row.task, row.cwd, row.session_id, row.branch)
         wanted = (self.text or "").casefold()
@@ -400,14 +403,36 @@ def page_of(
     query: RowQuery,
     unreadable: int = 0,
 ) -> RowPage:
-    """Return a page of rows in any order; the cursor is the id of the last row on a page."""
+    """Return a page of rows in any order.
+
+    A cursor is the place of the last row on a page, so rows that come or go do not shift it.
+    """
     rows = in_order(each for each in found if query.selects(each.row))
-    ids = [each.row.session_id for each in rows]
-    start = ids.index(cursor) + 1 if cursor in ids else 0
-    shown = rows[start:] if limit is None else rows[start : start + limit]
-    is_last = start + len(shown) >= len(rows)
-    following = None if is_last or not shown else shown[-1].row.session_id
+    last = _place_of(cursor)
+    if last is not None:
+        rows = [each for each in rows if _is_after(each.row, *last)]
+    shown = rows if limit is None else rows[:limit]
+    if not shown or len(shown) == len(rows):
+        return RowPage(tuple(shown), None, unreadable)
+    end = shown[-1].row
+    following = orjson.dumps([end.updated_at or "", end.session_id]).decode()
     return RowPage(tuple(shown), following, unreadable)
+
+
+def _is_after(row: SessionRow, updated_at: str, session_id: str) -> bool:
+    own = row.updated_at or ""
+    return own < updated_at or (own == updated_at and row.session_id > session_id)
+
+
+def _place_of(cursor: str | None) -> tuple[str, str] | None:
+    """Return the place of a cursor, None for a cursor from another source."""
+    with suppress(ValueError):
+        match orjson.loads(cursor or ""):
+            case [str(updated_at), str(session_id)]:
+                return updated_at, session_id
+            case _:
+                pass
+    return None
 
 
 class CheckedHistory:

@@ -66,7 +66,7 @@ class MemoryHistoryStore:
         return Head(newest, *session.end(newest))
 
     def append(self, session_id: str, generation: int, segment: Segment) -> Answer:
-        session = self._sessions.setdefault(session_id, _Session())
+        session = self._sessions.get(session_id, _Session())
         if generation not in session.generations and segment.start:
             return AppendResult.UNKNOWN
         size, prefix = session.end(generation)
@@ -74,6 +74,7 @@ class MemoryHistoryStore:
             return Elsewhere(size, prefix)
         session.generations.setdefault(generation, []).append(segment)
         session.changes += 1
+        self._sessions[session_id] = session
         return AppendResult.TAKEN
 
     def read(self, session_id: str, head: Head) -> Iterator[bytes]:
