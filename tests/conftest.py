@@ -3,16 +3,24 @@
 `pytest --update-golden` writes those files anew; the diff is then reviewed like any other change.
 """
 
+from __future__ import annotations
+
 import difflib
+import itertools
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from homes import Home
+
+if TYPE_CHECKING:
+    from postgres_server import PostgresServer, Team
 
 # Few examples while one works, others each time; in CI more, and the same in every run, such that
 # what fails there fails here. The long one is for by hand:
@@ -31,6 +39,8 @@ for name in [each for each in os.environ if each.startswith("PYTHON")]:
 # the tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+_numbers = itertools.count(1)
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -83,3 +93,37 @@ def golden(request: pytest.FixtureRequest) -> Callable[[Path, bytes], None]:
             pytest.fail(complaint, pytrace=False)
 
     return compare
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Generator[PostgresServer]:
+    """Give a server of the tests' own."""
+    from postgres_server import programs, running
+
+    if programs() is None:
+        pytest.skip("there is no PostgreSQL server here: the package is called postgresql")
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def database(postgres: PostgresServer) -> Generator[Team]:
+    """Give an empty database."""
+    from postgres_server import ADMIN, Team
+
+    name = f"test{next(_numbers)}"
+    with postgres.connect(ADMIN, "postgres") as admin:
+        admin.run(f"create database {name}")
+    with ExitStack() as opened:
+        yield Team(postgres, name, opened)
+    with postgres.connect(ADMIN, "postgres") as admin:
+        admin.run(f"drop database {name} with (force)")
+
+
+@pytest.fixture
+def team(database: Team) -> Team:
+    """Give a database with a store."""
+    from postgres_server import ADMIN
+
+    database.store(ADMIN).make()
+    return database

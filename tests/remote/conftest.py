@@ -1,8 +1,5 @@
-"""Fixtures of the tests of remotes: two machines, stores, and a PostgreSQL server."""
+"""Fixtures of the tests of remotes: two machines and stores."""
 
-import itertools
-from collections.abc import Generator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -10,10 +7,7 @@ import pytest
 from codex_checkpoints.storage.remote.contract import HistoryStore
 from codex_checkpoints.storage.remote.folder import FolderHistoryStore
 from codex_checkpoints.storage.remote.memory import MemoryHistoryStore
-from postgres_server import ADMIN, PostgresServer, Team, programs, running
 from two_machines import Machines
-
-_numbers = itertools.count(1)
 
 
 @pytest.fixture
@@ -29,30 +23,3 @@ def store(request: pytest.FixtureRequest, machines: Machines) -> HistoryStore:
     made = MemoryHistoryStore()
     made.make()
     return made
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Generator[PostgresServer]:
-    if programs() is None:
-        pytest.skip("there is no PostgreSQL server here: the package is called postgresql")
-    with running() as server:
-        yield server
-
-
-@pytest.fixture
-def database(postgres: PostgresServer) -> Generator[Team]:
-    """Give an empty database."""
-    name = f"test{next(_numbers)}"
-    with postgres.connect(ADMIN, "postgres") as admin:
-        admin.run(f"create database {name}")
-    with ExitStack() as opened:
-        yield Team(postgres, name, opened)
-    with postgres.connect(ADMIN, "postgres") as admin:
-        admin.run(f"drop database {name} with (force)")
-
-
-@pytest.fixture
-def team(database: Team) -> Team:
-    """Give a database with a store."""
-    database.store(ADMIN).make()
-    return database

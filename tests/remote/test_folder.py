@@ -22,7 +22,7 @@ from codex_checkpoints.storage.remote.contract import (
     SessionRow,
 )
 from codex_checkpoints.storage.remote.folder import FORMAT_FILE, FolderHistoryStore
-from disks import fill, make_read_only, mounted
+from disks import fill, mounted
 from fault_steps import home_at, killed_at_each_step
 from homes import snapshot, thread
 from two_machines import Machines, read, segments
@@ -194,15 +194,6 @@ def test_full_disk_stores_nothing_partial_and_is_reported(tmp_path: Path) -> Non
         assert not [*disk.rglob("*.tmp")]
         filler.unlink()
         put(store, DATA[:900] + noise, 1 << 20)
-
-
-def test_read_only_disk_is_refused(tmp_path: Path) -> None:
-    with mounted(tmp_path / "disk") as disk:
-        store = FolderHistoryStore(str(disk / "remote"))
-        store.make()
-        make_read_only(disk)
-        with pytest.raises(RemoteRefused):
-            put(store, DATA, 700)
 
 
 # --- the commands --------------------------------------------------------------------------------

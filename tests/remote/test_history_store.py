@@ -1,4 +1,7 @@
-"""The contract of a store for pushed sessions: every store passes the same tests (TEA-8)."""
+"""The contract of a store for pushed sessions: segments, generations, rows, damage (TEA-8).
+
+The laws that stores of threads keep as well are in `storage/test_every_store.py`.
+"""
 
 import hashlib
 import random
@@ -67,34 +70,6 @@ def text(lines: int) -> bytes:
     return b"".join(b'{"line":%d,"x":"%s"}\n' % (n, b"y" * (n % 90)) for n in range(lines))
 
 
-def test_session_that_was_not_pushed_is_absent(store: HistoryStore) -> None:
-    assert store.head(SESSION) is None
-    assert store.row(SESSION) is None
-    assert store.rows().rows == ()
-    assert store.delete(SESSION) is False
-
-
-def test_segments_of_any_size_give_the_same_bytes(store: HistoryStore) -> None:
-    data = text(400)
-    put(store, data[:9_000], most=700)
-    put(store, data, most=1_333)
-
-    assert store.head(SESSION) == Head(1, len(data), prefix(data))
-    assert b"".join(store.read(SESSION, Head(1, len(data), prefix(data)))) == data
-
-
-def test_segment_with_a_wrong_offset_is_refused_with_the_current_end(
-    store: HistoryStore,
-) -> None:
-    data = text(100)
-    first, second, *_ = segments(data, 0, 1000)
-    assert store.append(SESSION, 1, first) is AppendResult.TAKEN
-
-    assert store.append(SESSION, 1, first) == Elsewhere(first.end, first.after)
-    assert store.append(SESSION, 1, second) is AppendResult.TAKEN
-    assert store.append(SESSION, 1, second) == Elsewhere(second.end, second.after)
-
-
 def test_segment_after_another_prefix_is_refused(store: HistoryStore) -> None:
     put(store, text(20))
     other = text(20).replace(b"y", b"z")
@@ -116,14 +91,6 @@ def test_newest_generation_is_the_head_and_the_older_one_stays(store: HistorySto
 
     assert store.head(SESSION) == Head(2, len(new), prefix(new))
     assert b"".join(store.read(SESSION, Head(1, len(old), prefix(old)))) == old
-
-
-def test_reader_stops_at_the_length_of_the_row(store: HistoryStore) -> None:
-    data = text(90)
-    put(store, data[:2_000], most=2_000)
-    put(store, data, most=500)
-
-    assert b"".join(store.read(SESSION, Head(1, 2_000, prefix(data[:2_000])))) == data[:2_000]
 
 
 def test_history_shorter_than_its_row_is_damaged(store: HistoryStore) -> None:
@@ -181,34 +148,6 @@ def test_older_row_changes_nothing(store: HistoryStore, older: tuple[int, int, i
     found = store.row(SESSION)
     assert found is not None
     assert found.row.title == "newest"
-
-
-def test_pages_hold_every_session_once_newest_first(store: HistoryStore) -> None:
-    for number in range(7):
-        stamp = f"2026-11-2{number % 3}T10:00:00.000Z"
-        session = f"01a1f865-0000-7000-8000-00000000000{number}"
-        store.put(SessionRow(session, 1, 1, NO_PREFIX, 1, ADMIN, "m", "1", updated_at=stamp), b"")
-    pages, cursor = [store.rows(3)], None
-    while (cursor := pages[-1].next_cursor) is not None:
-        pages.append(store.rows(3, cursor))
-
-    found = [each.row for page in pages for each in page.rows]
-    assert [len(page.rows) for page in pages] == [3, 3, 1]
-    assert len({each.session_id for each in found}) == 7
-    assert found == sorted(found, key=lambda each: each.updated_at or "", reverse=True)
-
-
-def test_deleted_session_is_gone_and_can_be_pushed_again(store: HistoryStore) -> None:
-    data = text(30)
-    put(store, data)
-    store.put(row(data), b"")
-
-    assert store.delete(SESSION) is True
-
-    assert store.head(SESSION) is None
-    assert store.rows().rows == ()
-    put(store, data)
-    assert store.head(SESSION) == Head(1, len(data), prefix(data))
 
 
 def test_two_alternating_pushers_give_the_same_bytes(store: HistoryStore) -> None:

@@ -1,12 +1,10 @@
 """Access on a PostgreSQL server, and interrupted pushes to it."""
 
 import hashlib
-import socket
 import subprocess
-import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -27,7 +25,7 @@ from codex_checkpoints.storage.remote.contract import (
     StoredRow,
 )
 from codex_checkpoints.storage.remote.postgres import PostgresHistoryStore
-from postgres_server import ADMIN, Team
+from postgres_server import ADMIN, Team, cutting
 from two_machines import segments
 
 SESSION = "01a1f865-0000-7000-8000-000000000001"
@@ -342,37 +340,6 @@ def test_push_cut_off_anywhere_resumes(team: Team) -> None:
     send(store, data)
 
     assert read(store, data) == data
-
-
-@contextmanager
-def cutting(port: int, after: int) -> Generator[int]:
-    """Give the port of a way to a server that is cut after so many bytes towards it."""
-
-    def carry(near: socket.socket, far: socket.socket, left: int | None) -> None:
-        with suppress(OSError):
-            while (left is None or left > 0) and (data := near.recv(1 << 16)):
-                far.sendall(data[:left])
-                left = None if left is None else left - len(data)
-        for each in (near, far):
-            with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-
-    with socket.create_server(("127.0.0.1", 0)) as door:
-
-        def serve() -> None:
-            with suppress(OSError):
-                near, _ = door.accept()
-                with near, socket.create_connection(("127.0.0.1", port)) as far:
-                    back = threading.Thread(target=carry, args=(far, near, None))
-                    back.start()
-                    carry(near, far, after)
-                    back.join()
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        yield door.getsockname()[1]
-        door.shutdown(socket.SHUT_RDWR)
-        thread.join()
 
 
 def test_stopped_server_is_reported_and_found_again(team: Team) -> None:

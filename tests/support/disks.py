@@ -39,6 +39,7 @@ def fill(folder: Path, room: int = 0) -> Path:
     return filler
 
 
-def make_read_only(folder: Path) -> None:
-    """Let nothing be written to a mounted disk any more."""
-    subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+def make_read_only(folder: Path, *, permit: bool = False) -> None:
+    """Let nothing be written to a mounted disk any more, or permit it again."""
+    mode = "rw" if permit else "ro"
+    subprocess.run(["mount", "-o", f"remount,{mode}", str(folder)], check=True)

@@ -6,8 +6,9 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import threading
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from glob import glob
 from pathlib import Path
 
@@ -138,3 +139,34 @@ def running() -> Generator[PostgresServer]:
             yield server
         finally:
             server.stop()
+
+
+@contextmanager
+def cutting(port: int, after: int) -> Generator[int]:
+    """Give the port of a way to a server that is cut after so many bytes towards it."""
+
+    def carry(near: socket.socket, far: socket.socket, left: int | None) -> None:
+        with suppress(OSError):
+            while (left is None or left > 0) and (data := near.recv(1 << 16)):
+                far.sendall(data[:left])
+                left = None if left is None else left - len(data)
+        for each in (near, far):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    with socket.create_server(("127.0.0.1", 0)) as door:
+
+        def serve() -> None:
+            with suppress(OSError):
+                near, _ = door.accept()
+                with near, socket.create_connection(("127.0.0.1", port)) as far:
+                    back = threading.Thread(target=carry, args=(far, near, None))
+                    back.start()
+                    carry(near, far, after)
+                    back.join()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield door.getsockname()[1]
+        door.shutdown(socket.SHUT_RDWR)
+        thread.join()

@@ -26,8 +26,11 @@ class Shop:
         put: Callable[[str, bytes, str | None], Rollout],
         live: Callable[[str], contextlib.AbstractContextManager[None]],
         reopen: Callable[[], ThreadStore],
+        another: Callable[[], ThreadStore],
     ) -> None:
         self.store = store
+        self.another = another
+        """Return the store as another process has it at the same time."""
         self._put = put
         self.live = live
         """Have another process load a thread while a block runs."""
@@ -44,9 +47,10 @@ class Shop:
 
 
 @contextlib.contextmanager
-def local(folder: Path) -> Generator[Shop]:
-    """A store of files below a folder."""
-    home, state = folder / "codex", folder / "codex" / "codex-checkpoints"
+def local(folder: Path, state: Path | None = None) -> Generator[Shop]:
+    """A store of files below a folder, with the files of ours in it or elsewhere."""
+    home = folder / "codex"
+    state = state or home / "codex-checkpoints"
     home.mkdir(parents=True)
     seconds = itertools.count()
 
@@ -82,10 +86,16 @@ def local(folder: Path) -> Generator[Shop]:
         stores.append(LocalThreadStore(str(home), str(state), clock))
         return stores[-1]
 
+    def another() -> LocalThreadStore:
+        others.append(LocalThreadStore(str(home), str(state), clock))
+        return others[-1]
+
+    others: list[LocalThreadStore] = []
     try:
-        yield Shop(stores[0], put, live, reopen)
+        yield Shop(stores[0], put, live, reopen, another)
     finally:
-        stores[-1].close()
+        for store in (stores[-1], *others):
+            store.close()
 
 
 @contextlib.contextmanager
@@ -93,7 +103,7 @@ def memory(_folder: Path) -> Generator[Shop]:
     """A store in this process, which is still there at the next start of a test."""
     store = InMemoryThreadStore()
     try:
-        yield Shop(store, store.put, _loading(store.live), lambda: store)
+        yield Shop(store, store.put, _loading(store.live), lambda: store, lambda: store)
     finally:
         store.close()
 
