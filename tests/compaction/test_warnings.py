@@ -82,3 +82,27 @@ def test_preview_warns_of_web_search_pages_in_the_tokens_in_use(home: Home) -> N
     done = home.json("compact", thread(1), "--dry-run")
     assert done["tokensBefore"] == 90_000
     assert done["tokensBeside"] < 19_000
+
+
+@pytest.mark.parametrize(
+    ("repeats", "words"),
+    [
+        (1, "1 of your messages repeats a later one and appears once."),
+        (2, "2 of your messages repeat a later one and appear once."),
+    ],
+)
+def test_preview_counts_messages_that_repeat_a_later_one(
+    home: Home, repeats: int, words: str
+) -> None:
+    turns = (turn(user("Go on with the totals."), assistant("I read it all. " * 400)),) * repeats
+    home.put(
+        rollout(
+            session(thread=thread(1)),
+            *turns,
+            turn(user("Go on with the totals."), assistant("Done."), tokens(19_000)),
+        )
+    )
+
+    warnings = home.json("compact", thread(1), "--dry-run")["contents"]["warnings"]
+
+    assert [(each["count"], each["message"]) for each in warnings] == [(repeats, words)]

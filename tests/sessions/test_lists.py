@@ -486,3 +486,4 @@ def test_name_invisible_to_codex_is_marked_as_ours_alone(home: Home, form: r.For
 
     assert done.returncode == 0
     assert (b"its own database" in done.stderr) is said
+    assert home.here("rename", thread(1), "").stderr == b"", "no name is to be seen"

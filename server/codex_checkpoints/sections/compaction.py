@@ -46,7 +46,7 @@ def compaction_page(made: Installed, names: dict[str, str | None], *, undone: bo
         row("Source", session(source)),
         *([row("Continues in", session(made.session_id))] if made.into == "new" else []),
         row("Reason", made.why),
-        row("Size limit", f"{sizes.bound:,} tokens, however long the session is"),
+        row("Size limit", f"{sizes.bound:,} tokens, for a session of any length"),
     )
     return Page(
         "Compaction Report",

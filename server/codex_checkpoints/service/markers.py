@@ -220,7 +220,8 @@ class Markers:
         is_there = pin.uri in workspace.sizes(base, [pin.uri])
         is_known = not workspace.is_here(base) or pin.uri in now.files()
         if not is_there and not (is_known and is_portable(pin.uri)):
-            raise misfit("path: must be a file in the folder of the session")
+            shown = value(pin.uri, MAX_VALUE_CHARS)
+            raise misfit(f"path: {shown!r} is not a file in the folder of the session")
 
     @contextlib.contextmanager
     def _writing(self, session_id: str) -> Generator[Append]:

@@ -58,7 +58,7 @@ COMMANDS = {
     "notes": Command("notes", "list the facts and decisions of a session, or revoke one"),
     "history": Command("history", "print the history that Codex would send on resume"),
     "windows": Command("history", "list the context windows of a session"),
-    "outline": Command("history", "print an outline of a session, however long the session is"),
+    "outline": Command("history", "print a short outline of a session"),
     "timeline": Command(
         "history", "show how a session went, turn by turn: context, calls, files, failed checks"
     ),

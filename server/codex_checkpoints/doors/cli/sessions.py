@@ -68,7 +68,8 @@ def _sessions(options: argparse.Namespace, services: Terminal) -> int:
 
 def _rename(options: argparse.Namespace, services: Terminal) -> int:
     record = ask(options, services, sessions.rename)
-    if services.sessions.find(record.session_id).history_mode == "paginated":
+    is_paginated = services.sessions.find(record.session_id).history_mode == "paginated"
+    if record.named and is_paginated:
         output.say(texts.named_here_alone())
     return report(options, record, texts.renamed_lines(record, screen(options)))
 
