@@ -71,8 +71,8 @@ class PushedSession:
     """A session that was pushed, or would be.
 
     `bytes` is the size of its outgoing history, `sent` the bytes sent by this push.  `redacted`
-    counts secrets by kind, `leftOut` dropped parts by kind: `images`, `audio`, `encrypted`,
-    `unreadable`.
+    counts secrets by kind, `leftOut` dropped parts by kind: `images`, `audio`, `binary`,
+    `encrypted`, `unreadable`.
     `state` is `new` before the push, then `pushed`, `unchanged` or `ahead`.  `digest` is the hash
     of its outgoing history.
     """

@@ -2,13 +2,14 @@
 
 import base64
 import json
+import random
 from typing import Any
 
 import orjson
 import pytest
 
 from codex_checkpoints.core.checkpoint.redaction import MARK, may_hold_secret
-from codex_checkpoints.core.portable.redacted_lines import AUDIO, IMAGE, LineRedactor
+from codex_checkpoints.core.portable.redacted_lines import AUDIO, BINARY, IMAGE, LineRedactor
 from planted_secrets import TOKEN, everything
 from recorded_kinds import all_records
 
@@ -256,6 +257,31 @@ def test_image_or_recording_that_a_result_embeds_is_left_out(
     (part,) = found["payload"]["result"]["Ok"]["content"]
     assert part["resource"] == resource | ({"blob": ""} if left_out else {})
     assert redactor.left_out == left_out
+
+
+@pytest.mark.parametrize("front", ["", "data:video/mp4;base64,"])
+@pytest.mark.parametrize("longer", [0, 12], ids=["", "after longer texts"])
+def test_binary_data_of_any_type_is_left_out(front: str, longer: int) -> None:
+    redactor = LineRedactor()
+    for number in range(longer):  # then a shorter line may be passed over
+        redactor.redacted(line(item("message", text=f"{number} so " + "it is " * 9_000)))
+    blob = front + base64.b64encode(random.Random(1).randbytes(4_000)).decode()
+
+    found = orjson.loads(
+        redactor.redacted(line(item("hologram", parts=[{"kind": "x", "d": blob}])))
+    )
+
+    assert found["payload"]["parts"] == [{"kind": "x", "d": BINARY}]
+    assert redactor.left_out == {"binary": 1}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["0123456789abcdef" * 500, "x" * 9_000, "aZ09" * 2_000, "Some words, and more. " * 400],
+    ids=["a number in hex", "a filler", "a pattern", "prose"],
+)
+def test_long_value_that_is_not_binary_data_is_kept(text: str) -> None:
+    assert leaving(item("hologram", text=text))["payload"]["text"] == text
 
 
 def test_encrypted_part_of_a_message_is_dropped_whole() -> None:

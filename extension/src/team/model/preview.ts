@@ -48,6 +48,7 @@ export interface LongText {
 const LEFT_OUT: Readonly<Record<string, string>> = {
   images: "Images",
   audio: "Audio recordings",
+  binary: "Other binary data",
   encrypted: "Texts that are encrypted for your account",
   unreadable: "Lines that cannot be read",
 };

@@ -1,8 +1,9 @@
 """Redacts the lines of a session for another machine, one by one.
 
 A line stays one line of JSON, and no line is added or removed, so that positions and ordinals stay.
-Secrets are redacted (DSC-81), in values and in keys.  Images, recordings, text that only the
-owner's account can decrypt, and unreadable lines are dropped: a quiet record replaces each.
+Secrets are redacted (DSC-81), in values and in keys.  Images, recordings, other binary data, text
+that only the owner's account can decrypt, and unreadable lines are dropped: a quiet record replaces
+each.
 
 The same line gives the same bytes on every machine: the hashes of a pushed history depend on that.
 """
@@ -37,7 +38,7 @@ SHORTEST_SHOWN = 40
 SHOWN = 160
 """Code points that a preview shows of a long text."""
 
-REDACTION = f"4 {RULES_DIGEST}"
+REDACTION = f"5 {RULES_DIGEST}"
 """The inputs of redaction: this module's version, incremented with each change, and the rules."""
 
 PRIVATE_KEY = "private_key"
@@ -45,6 +46,7 @@ PRIVATE_KEY = "private_key"
 
 IMAGE = "[image left out]"
 AUDIO = "[audio left out]"
+BINARY = "[binary data left out]"
 
 _COMPARED = ("id", "Id", "type", "role")
 """The ends of keys whose values Codex compares: no neighbour makes a secret of these."""
@@ -67,6 +69,16 @@ _DATA_MEDIA = re.compile(
 )
 _MEDIA = re.compile("(image|audio)/", re.IGNORECASE)
 _USER_IN_URL = re.compile(r"(?<=://)[^/@\s]*@")
+
+_BINARY_FROM = 4096
+"""Code points of a value in base64 that is binary data, of whatever type its part is."""
+
+_BINARY_CHARS = 32
+"""Binary data in base64 has more different characters; a number in hex has fewer."""
+
+_BINARY = re.compile(r"(?:data:[\w.+/-]{1,80}(?:;[\w=.-]{1,40})*,)?[A-Za-z0-9+/_-]+={0,2}")
+_BINARY_RUN = re.compile(rb'[",][A-Za-z0-9+/_-]{4096}')
+"""In every line with such a value; it is tried only where a value or a data URL begins."""
 
 _MADE_IMAGES = frozenset({"image_generation_call", "image_generation_end"})
 """Items whose `result` is an image."""
@@ -107,7 +119,8 @@ class FoundSecret(NamedTuple):
 class LineRedactor:
     """Redacts lines in order, and counts the changes.
 
-    `left_out` counts the dropped parts: `images`, `audio`, `encrypted`, `unreadable` lines.
+    `left_out` counts the dropped parts: `images`, `audio`, `binary`, `encrypted`, `unreadable`
+    lines.
     `lost_summary`: the summary of the newest compaction that was read was dropped.
     """
 
@@ -137,7 +150,7 @@ class LineRedactor:
         self._is_clean = _is_clean(line)
         record = load(line)
         is_plain = self._is_clean and not any(each in line for each in _DROPPED)
-        if is_plain and len(line) <= self._least() and is_object(record):
+        if is_plain and len(line) <= self._least() and is_object(record) and not _has_run(line):
             return line
         if is_object(record):
             try:
@@ -198,6 +211,9 @@ class LineRedactor:
 
     def _value(self, value: object) -> object:
         if isinstance(value, str):
+            if _is_binary(value):
+                self.left_out["binary"] += 1
+                return BINARY
             return self._text(value)
         if is_list(value):
             return self._list(value)
@@ -337,6 +353,20 @@ def _quoted(text: str) -> str:
 
 def _is_encrypted(item: Json) -> bool:
     return item.get("type") in _ENCRYPTED_ITEMS and bool(text_of(item.get("encrypted_content")))
+
+
+def _has_run(line: bytes) -> bool:
+    """Return whether a line may have binary data in base64."""
+    return len(line) >= _BINARY_FROM and _BINARY_RUN.search(line) is not None
+
+
+def _is_binary(text: str) -> bool:
+    """Return whether a value is binary data in base64, also as a data URL."""
+    return (
+        len(text) >= _BINARY_FROM
+        and _BINARY.fullmatch(text) is not None
+        and len(set(text)) > _BINARY_CHARS
+    )
 
 
 def _media_of(part: Json) -> str | None:

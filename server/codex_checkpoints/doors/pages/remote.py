@@ -22,6 +22,7 @@ from codex_checkpoints.storage.contract import folder_name
 _LEFT_OUT = {
     "images": ("1 image", "{n} images"),
     "audio": ("1 audio recording", "{n} audio recordings"),
+    "binary": ("1 block of binary data", "{n} blocks of binary data"),
     "encrypted": ("1 encrypted text", "{n} encrypted texts"),
     "unreadable": ("1 unreadable line", "{n} unreadable lines"),
 }
