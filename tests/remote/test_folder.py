@@ -196,6 +196,19 @@ def test_full_disk_stores_nothing_partial_and_is_reported(tmp_path: Path) -> Non
         put(store, DATA[:900] + noise, 1 << 20)
 
 
+def test_interrupted_folder_takes_nothing_more(store: FolderHistoryStore) -> None:
+    put(store, DATA[:1500], 400)
+    before = {*Path(store.place).rglob("*")}
+    store.interrupt()
+
+    (segment, *_) = segments(DATA, 1500, 400)
+    with pytest.raises(RemoteUnreachable, match="interrupted"):
+        store.append(SESSION, 1, segment)
+    with pytest.raises(RemoteUnreachable, match="interrupted"):
+        store.put(SessionRow(SESSION, 1, 9, "", 1, "ana", "m", "m"), b"")
+    assert {*Path(store.place).rglob("*")} == before
+
+
 # --- the commands --------------------------------------------------------------------------------
 
 

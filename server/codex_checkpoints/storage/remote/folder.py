@@ -101,12 +101,14 @@ class FolderHistoryStore:
     def __init__(self, folder: str) -> None:
         """Take an absolute path; nothing is read or created."""
         self.place = folder
+        self._is_interrupted = False
 
     def close(self) -> None:
         pass
 
     def interrupt(self) -> None:
-        pass
+        """Make all later calls fail; the running one ends soon, unless the disk hangs."""
+        self._is_interrupted = True
 
     def is_made(self) -> bool:
         with self._working():
@@ -254,6 +256,8 @@ class FolderHistoryStore:
     @contextmanager
     def _opened(self) -> Generator[None]:
         """Run a block on a store that exists; raises `RemoteError`."""
+        if self._is_interrupted:
+            raise RemoteUnreachable(f"the work with the remote in {self.place} was interrupted")
         if not self.is_made():
             raise RemoteUnreachable(f"there is no remote in {self.place}")
         with self._working():
