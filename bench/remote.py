@@ -1,9 +1,10 @@
-"""Measures a remote on PostgreSQL: a page, bytes pushed and pulled, and the commands.
+"""Measures a remote on PostgreSQL: a page, a lineage, bytes pushed and pulled, and the commands.
 
     remote.py [--sessions 100000] [--size 256] [--command 1024]
 
-The server is the tests' own.  A page is timed beside `select 1` on the same connection, and a push
-beside a copy of the same bytes over a bare connection.  The commands `push`, `search --remote` and
+The server is the tests' own.  A page, and the row and records of one session, which hold its
+lineage, are timed beside `select 1` on the same connection, and a push beside a copy of the same
+bytes over a bare connection.  The commands `push`, `search --remote` and
 `pull` run for one session of so many MB, with their peak of memory.
 """
 
@@ -27,19 +28,28 @@ sys.path += [str(ROOT / "server"), str(ROOT / "tests" / "support"), str(ROOT / "
 from make_tree import make_tree  # noqa: E402
 from measure import Cost, product, run  # noqa: E402
 
-from codex_checkpoints.storage.remote.contract import AppendResult, Head, SessionRow  # noqa: E402
+from codex_checkpoints.storage.remote.contract import (  # noqa: E402
+    AppendResult,
+    Head,
+    HistoryStore,
+    SessionRow,
+)
 from codex_checkpoints.storage.remote.packing import SegmentStream  # noqa: E402
 from codex_checkpoints.storage.remote.postgres import PostgresHistoryStore  # noqa: E402
 from postgres_server import ADMIN, PostgresServer, running  # noqa: E402
 
 _MB = 1 << 20
 _SESSION = "01a1f865-0000-7000-8000-000000000001"
+_SHARED = "s51"
+"""A session that everyone here may read."""
+_RECORDS = os.urandom(4_000)
+"""The size of the records of a session with 17 ancestors."""
 _MANY = """
 insert into codex_checkpoints.session
     (org, owner, session_id, team, generation, size, revision, updated_at, row, records)
 select org, 'p' || n % 200, 's' || n, case when n % 3 = 0 then 'shop' end, 1, 0, 0,
     to_char(timestamp '2026-01-01' + n * interval '1 minute', 'YYYY-MM-DD"T"HH24:MI:SS'),
-    row, records
+    replace(row, :session, 's' || n), records
 from codex_checkpoints.session, generate_series(1, :many) as n
 """
 
@@ -106,7 +116,7 @@ def page(server: PostgresServer, store: PostgresHistoryStore, many: int) -> None
     """Print the time of a page of 100 among many sessions of 200 people."""
     with server.connect(ADMIN, "postgres") as admin:
         admin.run("update codex_checkpoints.member set teams = '{shop}'")
-        admin.run(_MANY, many=many)
+        admin.run(_MANY, many=many, session=_SESSION)
         admin.run("create role p7 login in role codex_checkpoints_person")
         admin.run("insert into codex_checkpoints.member values ('p7', 'default', '{shop}')")
         admin.run("analyze")
@@ -118,8 +128,21 @@ def page(server: PostgresServer, store: PostgresHistoryStore, many: int) -> None
         print(
             f"page of 100 of {many:,} for {who}: {spent * 1000:.1f} ms, the next {later * 1000:.1f}"
         )
-        print(f"  {spent / bare:.0f} times `select 1`", flush=True)
+        print(f"  {spent / bare:.0f} times `select 1`")
+        spent = least(lambda: lineage(its))  # noqa: B023 - as above
+        print(
+            f"lineage of one: {spent * 1000:.1f} ms, {spent / bare:.0f} times `select 1`",
+            flush=True,
+        )
         its.close()
+
+
+def lineage(store: HistoryStore) -> bytes:
+    """Return the records of a session of one of the other people, with its lineage."""
+    found = store.row(_SHARED)
+    if found is None:
+        raise SystemExit("a session is missing")
+    return store.records(_SHARED, found.version)
 
 
 def member(server: PostgresServer) -> PostgresHistoryStore:
@@ -137,7 +160,7 @@ def transfer(store: PostgresHistoryStore, size: int) -> None:
             raise SystemExit("a segment was not taken")
         stream.seek(segment.end)
     head = Head(1, stream.position, stream.prefix)
-    store.put(SessionRow(_SESSION, 1, head.size, head.prefix, 0, ADMIN, "bench", "1"), b"")
+    store.put(SessionRow(_SESSION, 1, head.size, head.prefix, 0, ADMIN, "bench", "1"), _RECORDS)
     pushed = time.perf_counter() - begun
     begun = time.perf_counter()
     read = sum(map(len, store.read(_SESSION, head)))

@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from typing import Any
@@ -179,6 +180,32 @@ def test_older_copy_on_another_machine_reverts_nothing(
     found = pushed(machines.here, store, machine="here")
 
     assert (found.state, found.sent) == ("ahead", 0)
+    assert history(store) == whole
+
+
+@pytest.mark.parametrize("hours", [-3, 3])
+def test_wrong_clock_of_a_machine_changes_no_order(
+    machines: Machines, store: HistoryStore, hours: int
+) -> None:
+    """The longer history counts, whatever time its machine believes that it is."""
+    path = machines.chat("one")
+    pushed(machines.there, store)
+    wrong = datetime.now(UTC) + timedelta(hours=hours)
+    before = path.read_bytes()
+    go_on(path, thread(1), turn(user("two"), name="x"))
+    os.utime(path, (wrong.timestamp(), wrong.timestamp()))
+    with machines.there.house() as house, read(house.sessions) as going:
+        chosen = ChosenRemote(store.place, "ana", "elsewhere", "elsewhere")
+        pusher = Pusher(house.sessions, store, chosen, now=wrong.isoformat)
+        assert pusher.push(going).state == "pushed"
+    whole = path.read_bytes()
+
+    path.write_bytes(before)
+    pushed(machines.there, store)
+
+    found = store.row(thread(1))
+    assert found is not None
+    assert (found.row.generation, found.row.pushed_at) == (1, wrong.isoformat())
     assert history(store) == whole
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import subprocess
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 from pg8000.exceptions import DatabaseError
+from pg8000.native import Connection
 
 from codex_checkpoints.storage.remote.contract import (
     NO_PREFIX,
@@ -25,6 +27,7 @@ from codex_checkpoints.storage.remote.contract import (
     StoredRow,
 )
 from codex_checkpoints.storage.remote.postgres import PostgresHistoryStore
+from homes import WAIT
 from postgres_server import ADMIN, Team, cutting
 from two_machines import segments
 
@@ -276,6 +279,52 @@ def test_pages_hold_each_row_once_newest_first(team: Team) -> None:
         if (cursor := page.next_cursor) is None:
             break
     assert paged == [*whole]
+
+
+def test_first_page_and_lineage_read_few_of_many_rows(team: Team) -> None:
+    """A lineage is in the records beside the row of its session (TEA-7)."""
+    ana, ben = team.join("ana", "shop"), team.join("ben", "shop", "web")
+    team.store(ana).put(row_of(b"", "shop"), b"records")
+    with team.admin() as admin:
+        admin.run(_MANY, ana=ana, first=SESSION)
+        admin.run("analyze")
+    store, counted = team.store(ben), team.sql(ADMIN)
+    store.rows(1)
+
+    for work in (lambda: store.rows(20), lambda: store.row("s1999"), lambda: _lineage(store)):
+        before = _read_rows(counted)
+        assert work()
+        store.close()  # a server's process adds its counts when it ends
+        assert 0 < _read_rows(counted, before) - before < 200
+
+
+def _lineage(store: PostgresHistoryStore) -> bytes:
+    found = store.row("s1999")
+    assert found is not None
+    return store.records("s1999", found.version)
+
+
+def _read_rows(admin: Connection, before: int = -1) -> int:
+    """Return how many rows of sessions were read, as soon as there are more than before."""
+    count, until = before, time.monotonic() + WAIT
+    while count <= before and time.monotonic() < until:
+        ((count,),) = admin.run(_READ)
+        time.sleep(0.05)
+    return count
+
+
+_READ = """
+select coalesce(sum(seq_tup_read + idx_tup_fetch), 0)::bigint from pg_stat_all_tables
+where schemaname = 'codex_checkpoints' and relname like 'session%'
+"""
+_MANY = """
+insert into codex_checkpoints.session
+    (org, owner, session_id, team, generation, size, revision, updated_at, row, records)
+select org, :ana, 's' || n, case when n % 3 = 1 then 'shop' end, 1, 0, 0,
+    to_char(timestamp '2026-01-01' + n * interval '1 minute', 'YYYY-MM-DD"T"HH24:MI:SS'),
+    replace(row, :first, 's' || n), records
+from codex_checkpoints.session, generate_series(1, 6000) as n
+"""
 
 
 def test_one_of_several_concurrent_creators_makes_the_store(database: Team) -> None:

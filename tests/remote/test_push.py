@@ -11,7 +11,7 @@ from codex_checkpoints.storage.remote.contract import (
     HistoryStore,
 )
 from homes import on_a_terminal, thread
-from planted_secrets import TOKEN, everything
+from planted_secrets import TOKEN, every_form, everything, planted
 from rollouts import Form, assistant, based_on, rollout, session, shell, turn, user
 from two_machines import Machines, history, pushed, read
 
@@ -40,6 +40,15 @@ def test_no_secret_of_any_record_reaches_the_remote(machines: Machines, form: Fo
     assert b"ana:" not in stored
     assert shown["redacted"]["github"] > 20
     assert shown["leftOut"] == {"encrypted": 2, "images": 2}
+
+
+def test_no_secret_of_a_documented_form_reaches_the_remote(machines: Machines) -> None:
+    machines.there.put(every_form(thread=thread(1), cwd=machines.shop))
+
+    machines.push(1, "--allow-redacted")
+
+    stored = machines.stored().decode()
+    assert [each for each in planted() if each in stored] == []
 
 
 def test_push_shows_a_preview_and_sends_exactly_that(machines: Machines) -> None:
@@ -238,6 +247,40 @@ sys.addaudithook(seen)
     assert not opened.exists()
     machines.there.run("remote", "status", first=watching)
     assert opened.exists(), "the hook works"
+
+
+@pytest.mark.parametrize("place", ["postgresql://ana@127.0.0.1:9/codex", "the folder"])
+def test_local_commands_open_no_connection(machines: Machines, place: str) -> None:
+    """So a server that is stopped, slow, or has a wrong certificate makes none of them slower."""
+    machines.chat("one")
+    if place != "the folder":
+        choice = machines.there.state / "remote.json"
+        choice.write_text(json.dumps(json.loads(choice.read_text()) | {"place": place}))
+    connected = machines.there.user / "connected"
+    watching = f"""
+import sys
+def seen(event, arguments):
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname"):
+        with open({str(connected)!r}, "a") as file:
+            file.write(event)
+sys.addaudithook(seen)
+"""
+    called = {"hook_event_name": "SessionStart", "session_id": thread(1), "cwd": machines.shop}
+    for said, *command in (
+        (None, "sessions"),
+        (None, "show", thread(1)),
+        (None, "view", thread(1)),
+        (None, "search", "one"),
+        (None, "doctor"),
+        (json.dumps(called).encode(), "hook"),
+        (json.dumps(called | {"hook_event_name": "PreCompact"}).encode(), "hook"),
+    ):
+        done = machines.there.run(*command, first=watching, said=said)
+        assert done.returncode == 0, done.stderr
+    assert not connected.exists()
+    if place != "the folder":
+        machines.there.run("remote", "status", first=watching)
+        assert connected.exists(), "the hook works"
 
 
 def test_push_never_creates_an_unmounted_folder(machines: Machines) -> None:

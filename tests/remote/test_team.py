@@ -7,7 +7,7 @@ import pytest
 from codex_checkpoints.storage.remote.contract import Segment
 from codex_checkpoints.storage.remote.packing import unpacked
 from homes import Home, thread
-from planted_secrets import TOKEN, everything
+from planted_secrets import TOKEN, every_form, everything, planted
 from postgres_server import ADMIN, Team
 from two_machines import Machines
 
@@ -80,17 +80,27 @@ def test_preview_names_the_teams_of_the_login(people: Machines) -> None:
 
 
 def test_no_secret_reaches_any_table(people: Machines, team: Team) -> None:
-    people.there.put(everything(cwd=people.shop), 1)
-    people.push(1, "--team", "shop", "--allow-redacted")
+    people.there.put(everything(thread=thread(1), cwd=people.shop), 1)
+    people.there.put(every_form(thread=thread(2), cwd=people.shop), 2)
+    for number in (1, 2):
+        people.push(number, "--team", "shop", "--allow-redacted")
 
     admin = team.sql(ADMIN)
-    for table in ("session", "rollout", "event", "member"):
-        rows = admin.run(f"select * from codex_checkpoints.{table}")
-        assert rows
-        assert TOKEN not in str(rows)
+    tables = [name for (name,) in admin.run(_TABLES)]
+    assert {"session", "rollout", "segment", "said", "event", "member"} <= {*tables}
+    stored = [str(admin.run(f"select * from codex_checkpoints.{each}")) for each in tables]
+    records = admin.run("select records from codex_checkpoints.session")
     bodies = admin.run('select start, "end", before, after, body from codex_checkpoints.segment')
-    assert bodies
-    assert all(TOKEN.encode() not in unpacked(Segment(*each)) for each in bodies)
+    stored += [bytes(each).decode() for (each,) in records]
+    stored += [unpacked(Segment(*each)).decode() for each in bodies]
+    wanted = {*planted(), TOKEN, "gAAAA", "encrypted_content"}
+    assert [each for each in sorted(wanted) if any(each in text for text in stored)] == []
+
+
+_TABLES = """
+select relname from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+where nspname = 'codex_checkpoints' and relkind in ('r', 'p') and not relispartition
+"""
 
 
 def test_audit_and_retention_need_the_right_role(people: Machines, team: Team) -> None:

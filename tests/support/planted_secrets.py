@@ -1,5 +1,9 @@
 """A session with a secret, an image and an encrypted text in every kind of record."""
 
+from collections.abc import Iterator
+from itertools import pairwise
+
+from codex_checkpoints.core.checkpoint.redaction import MARK
 from rollouts import (
     Form,
     assistant,
@@ -20,6 +24,7 @@ from rollouts import (
     turn_context,
     user,
 )
+from secret_examples import SECRETS
 
 TOKEN = "ghp" + "_" + "a1B2" * 9
 """It has the form of a key, and it is none."""
@@ -53,3 +58,37 @@ def everything(secret: str = TOKEN, form: Form = "paginated", **head: object) ->
         record("world_state", {"state": {"k": [secret]}}),
         record("unknown_of_tomorrow", {"x": {secret: [secret, {"y": secret}]}}),
     )
+
+
+def every_form(**head: object) -> bytes:
+    """Write a session that holds a secret of every form: in a prompt, a result and an answer.
+
+    There is no private key in it, since a push refuses it.
+    """
+    steps = (
+        turn(user(f"a {text}"), shell("env", text), assistant(f"so {text}"), name=f"n{number}")
+        for number, text in enumerate(text for text, _ in _PUSHED)
+    )
+    return rollout(session(**head), *steps)  # type: ignore[arg-type]
+
+
+_PUSHED = [(text, left) for _, text, left in SECRETS if "PRIVATE KEY" not in text]
+
+_SHORTEST = 6
+
+
+def planted() -> list[str]:
+    """Return the secrets of `every_form`, without those that a word may hold by chance."""
+    found = {part for text, left in _PUSHED for part in _taken(text, left)}
+    return sorted(part for part in found if len(part) >= _SHORTEST)
+
+
+def _taken(text: str, left: str) -> Iterator[str]:
+    """Yield the parts of a text in whose place a `•` is left."""
+    start = 0
+    kept = left.replace(MARK, "•").split("•")
+    for before, after in pairwise(kept):
+        start += len(before)
+        end = text.find(after, start) if after else len(text)
+        yield text[start:end]
+        start = end
