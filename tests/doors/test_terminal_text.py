@@ -19,9 +19,11 @@ from codex_checkpoints import sections
 from codex_checkpoints.codex import resume
 from codex_checkpoints.doors import pages as presentation
 from codex_checkpoints.doors.pages.log import LogLine
+from codex_checkpoints.doors.pages.remote import remote_session_lines
+from codex_checkpoints.operations.remote import RemoteSessions
 from codex_checkpoints.sections.lines import page_lines
 from codex_checkpoints.sections.model import Page
-from codex_checkpoints.sections.terminal import Screen, moment
+from codex_checkpoints.sections.terminal import Screen, columns, moment
 
 NASTY = "\x1b[2J\x1b]0;owned\x07\u009b31m\u202etxt\u2066\u2028line\r\x08\x00\x7f"
 CONTROLS = re.compile(
@@ -123,6 +125,21 @@ def test_text_of_a_record_sends_no_control_sequence_to_the_terminal(
         found = page_lines(found, screen)
     lines = [found] if isinstance(found, str) else found
     assert CONTROLS.search(COLOURS.sub("", "\n".join(lines))) is None
+
+
+@pytest.mark.parametrize(
+    ("width", "when"),
+    [(80, r"2026-11-\d\d \d\d:00  "), (120, r"2026-11-\d\d \d\d:00:00  ")],
+)
+def test_row_of_the_remote_fits_the_terminal(width: int, when: str):
+    listed = hostile(RemoteSessions, whole=True)
+    item = attrs.evolve(listed.items[0], updated_at="2026-11-20T10:00:00.000Z", title="word " * 40)
+
+    row, *_ = remote_session_lines(attrs.evolve(listed, items=(item,)), Screen(width))
+
+    assert columns(row) < width
+    assert re.match(when, row)
+    assert row.endswith("…")
 
 
 def test_shell_gets_the_id_of_a_session_as_one_word():

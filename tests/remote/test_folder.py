@@ -255,6 +255,8 @@ def test_status_and_delete_work(tmp_path: Path) -> None:
     assert machines.here.refused("remote", "delete", thread(1))["code"] == "cancelled"
     nowhere = machines.here.refused("remote", "delete", thread(1), "--codex-home", str(tmp_path))
     assert nowhere["code"] == "remote_unreachable", "before anybody is asked"
+    assert machines.here.refused("remote", "delete", thread(9))["code"] == "unknown_session"
+    assert machines.here.refused("remote", "retain", "--days", "3")["code"] == "remote_refused"
     assert machines.here.json("remote", "delete", thread(1)[:20], "--yes") == {
         "sessionId": thread(1)
     }

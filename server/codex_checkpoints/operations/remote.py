@@ -303,6 +303,22 @@ def remote_delete(services: Services, params: RemoteDeleteParams) -> Steps[Remot
     return RemoteDeleted(session_id)
 
 
+def remote_row(services: Services, session: str) -> Steps[RemoteSession]:
+    """Return a session in the remote by its id or a prefix of it; refuses `unknown_session`."""
+    chosen = chosen_remote_of(services)
+    found = yield from remotely(chosen, lambda store: find_row(store, session))
+    return listed(found.row)
+
+
+def require_team(services: Services) -> Steps[None]:
+    """Refuse `remote_refused` if the remote has no teams and no audit, as a folder."""
+
+    def check(store: HistoryStore) -> None:
+        team_store(store)
+
+    yield from remotely(chosen_remote_of(services), check)
+
+
 def remote_audit(services: Services, params: RemoteAuditParams) -> Steps[RemoteAudit]:
     """Return who pushed, pulled and deleted which session, the newest entry first."""
     chosen = chosen_remote_of(services)

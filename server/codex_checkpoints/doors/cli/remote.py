@@ -112,22 +112,29 @@ def _remote(options: argparse.Namespace, services: Terminal) -> int:
         return answer(options, services, remote.remote_status, texts.status_lines)
     if options.action == "audit":
         return answer(options, services, remote.remote_audit, texts.audit_lines)
-    if options.action != "set":
-        remote.chosen_remote_of(services)  # without one there is nothing to ask about
+    if options.action == "delete":
+        return _delete(options, services)
     if options.action == "retain":
+        if not options.yes:
+            run_steps(remote.require_team(services))
         question = f"Remove the lines of sessions that nobody pushed for {options.days} days?"
         _consent(options, question, "nothing was removed")
         return answer(options, services, remote.remote_retain, texts.retained_lines)
-    if options.action == "set":
-        options.place, options.make = options.target, False
+    options.place, options.make = options.target, False
+    status = ask(options, services, remote.remote_set)
+    if not status.made:
+        _consent(options, f"Make a remote in {status.place}?", "nothing was made")
+        options.make = True
         status = ask(options, services, remote.remote_set)
-        if not status.made:
-            _consent(options, f"Make a remote in {status.place}?", "nothing was made")
-            options.make = True
-            status = ask(options, services, remote.remote_set)
-        return report(options, status, texts.status_lines(status, screen(options)))
+    return report(options, status, texts.status_lines(status, screen(options)))
+
+
+def _delete(options: argparse.Namespace, services: Terminal) -> int:
     options.session_id = options.target
-    _consent(options, f"Delete session {options.target} from the remote?", "nothing was deleted")
+    if not options.yes:
+        found = run_steps(remote.remote_row(services, options.target))
+        options.session_id = found.session_id
+        _consent(options, texts.asks_to_delete(found), "nothing was deleted")
     return answer(options, services, remote.remote_delete, texts.deleted_lines)
 
 

@@ -58,6 +58,10 @@ def deleted_lines(record: RemoteDeleted, _screen: Screen) -> list[str]:
     return [plain(f"deleted {record.session_id} from the remote; sessions here stay")]
 
 
+_NARROW = 100
+"""Columns below which the columns of a list are narrower."""
+
+
 def remote_session_lines(record: RemoteSessions, screen: Screen) -> Iterator[str]:
     """Return one line per session: its time, size, owner, folder and title."""
     for item in record.items:
@@ -69,10 +73,12 @@ def remote_session_lines(record: RemoteSessions, screen: Screen) -> Iterator[str
 
 
 def _session_line(item: RemoteSession, screen: Screen) -> str:
-    folder = fit(plain(folder_name(item.cwd or "-")), 18)
+    narrow = screen.width is not None and screen.width < _NARROW
+    folder = fit(plain(folder_name(item.cwd or "-")), 10 if narrow else 18)
     team = f" ({item.team})" if item.team else ""
-    whose = fit(plain(f"{item.owner}@{item.machine}{team}"), 20)
+    whose = fit(plain(f"{item.owner}@{item.machine}{team}"), 12 if narrow else 20)
     when = moment(item.updated_at, screen)
+    when = when[: len("YYYY-MM-DD HH:MM")] if narrow else when
     head = f"{when}  {size(item.bytes):>8}  {whose}  {folder}  {item.session_id[:13]}  "
     label = plain(item.title or item.task or "(no message yet)")
     return f"{screen.tinted(DIM, head)}{screen.cut_after(head, label)}"
@@ -152,6 +158,13 @@ def push_question(record: Push) -> str:
     sessions = _number(len(leaving), "session")
     team = f" for team {plain(record.team)}" if record.team else ""
     return f"Push {sessions} ({size(sum(leaving))}) to {plain(record.place)}{team}?"
+
+
+def asks_to_delete(item: RemoteSession) -> str:
+    """Return the question before a session is deleted from the remote."""
+    title = fit(plain(item.title or item.task or "(no name)"), 60).rstrip()
+    whose = f"pushed by {item.owner} on {item.machine}"
+    return plain(f"Delete “{title}” ({item.session_id}), {whose}, from the remote?")
 
 
 def question(text: str) -> str:
