@@ -15,6 +15,7 @@ import {
   followedOf,
   hasBelow,
   isPlainId,
+  newestFirst,
   partsOf,
   runningOf,
   sessionRow,
@@ -182,6 +183,17 @@ test("values not known yet are not shown", () => {
   const row = sessionRow(session(nothing), NOW);
   assert.deepEqual([row.badge, row.description], ["", ""]);
   assert.doesNotMatch(row.tooltip, /null|Turns|Compactions|Context/);
+});
+
+test("a branch made of older records is as old as its file, and comes first", () => {
+  const fileTime = "2026-11-20T11:59:30.000Z";
+  const made = session({ sessionId: "b", madeBy: "restore", fileTime });
+  const codex = session({ sessionId: "a", fileTime });
+
+  assert.match(sessionRow(made, Date.parse(fileTime)).label, /^now /);
+  assert.match(sessionRow(codex, Date.parse(fileTime)).label, /^1h /);
+  const ids = newestFirst([codex, made]).map(({ sessionId }) => sessionId);
+  assert.deepEqual(ids, ["b", "a"]);
 });
 
 test("a row whose last record is not read has the time of its file and the first folder", () => {

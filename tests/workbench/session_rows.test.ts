@@ -83,7 +83,7 @@ test("a click previews a session, Enter opens it, and all visible parts agree", 
     await agree("Repair the roof");
     assert.equal(await row(paint).getAttribute("aria-selected"), "false");
     await workbench.screenshot("another folder unfolded");
-    await tab(paint).click();
+    await row(paint).click();
     await agree(paint);
   });
 

@@ -23,6 +23,7 @@ import {
   isBranch,
   isFiltered as isFilteredBy,
   NO_FILTER,
+  newestFirst,
   partsOf,
   sessionRow,
   sessionsParams,
@@ -459,7 +460,7 @@ export type SessionNode =
 
 /** Return the rows of a group's sessions: by day in an open folder, else by folder. */
 function foldsOf(group: Group, sessions: readonly SessionSummary[]): SessionNode[] {
-  const { roots, children } = family(sessions);
+  const { roots, children } = family(newestFirst(sessions));
   const { people, withoutMessage, background } = partsOf(roots);
   const { shown, older: olderBySession } = folded(people);
   const rowOf = (session: SessionSummary, shared: number | null = null): SessionNode => {

@@ -77,9 +77,15 @@ export function ago(stamp: string | null, now: number): string {
   return since === "" || since === "now" ? since : `${since} ago`;
 }
 
-/** Return the time of a session's last record, or of its file while that record is not read. */
-export function changedAt({ updatedAt, fileTime }: SessionSummary): string {
-  return updatedAt ?? fileTime;
+/**
+ * Return the time of a session's last record, or of its file while that record is not read.
+ *
+ * A restored, compacted, imported or pulled session also has the time of its file, if that is
+ * later: it was made then, of older records.
+ */
+export function changedAt({ updatedAt, fileTime, madeBy }: SessionSummary): string {
+  const isMadeLater = madeBy !== null && updatedAt !== null && updatedAt < fileTime;
+  return isMadeLater ? fileTime : (updatedAt ?? fileTime);
 }
 
 /** Return a session's newest folder, or its first one while the newest is not read; may be empty. */

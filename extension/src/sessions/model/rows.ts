@@ -202,6 +202,13 @@ export function actionsOf({ archived, refused }: SessionSummary): readonly Offer
   ];
 }
 
+/** Sort sessions by the time that their rows show; the server sorts them by their last record. */
+export function newestFirst(sessions: readonly SessionSummary[]): readonly SessionSummary[] {
+  return [...sessions].sort(
+    (one, other) => Date.parse(changedAt(other)) - Date.parse(changedAt(one)),
+  );
+}
+
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Group sessions by day, then by week and by month, newest first. */

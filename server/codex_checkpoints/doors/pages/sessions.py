@@ -23,9 +23,10 @@ def session_lines(page: summaries.SessionList, screen: Screen, now: float) -> li
     folders = [plain(folder_name(item.cwd or item.start_folder or "-")) for item in items]
     most = 18 if screen.width is None or screen.width >= _NARROW else 10
     room = min(most, max(map(columns, folders), default=0))
+    items.sort(key=_changed_at, reverse=True)
     for item in sorted(items, key=lambda item: item.background):
         folder = fit(plain(folder_name(item.cwd or item.start_folder or "-")), room) + "  "
-        age = _age(item.updated_at or item.file_time, now)
+        age = _age(_changed_at(item), now)
         head = f"{age:>5}  {_meter(item):>5}  {folder}{plain(item.session_id)[:13]}  "
         marks = " ●" if item.live else ""
         marks += f" !{item.suspect_facts}" if item.suspect_facts else ""
@@ -38,6 +39,12 @@ def session_lines(page: summaries.SessionList, screen: Screen, now: float) -> li
     if silent > 1:
         lines.append(screen.tinted(DIM, f"and {silent} without a message (--json lists them)"))
     return lines
+
+
+def _changed_at(item: summaries.SessionSummary) -> str:
+    """Return the time of the last record; a session of ours may have been made later than that."""
+    at = item.updated_at or item.file_time
+    return at if item.made_by is None else max(at, item.file_time)
 
 
 def _is_wordless(item: summaries.SessionSummary) -> bool:
