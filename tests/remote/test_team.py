@@ -117,6 +117,12 @@ def test_audit_and_retention_need_the_right_role(people: Machines, team: Team) -
     assert people.here.json("remote", "retain", "--days", "1", "--yes")["sessions"] == 0
 
 
+def test_impossible_retention_is_wrong_usage_before_anybody_is_asked(tmp_path: Path) -> None:
+    done = Home(tmp_path).run("remote", "retain", "--days", "0")
+
+    assert (done.returncode, b"--days must be 1 or more" in done.stderr) == (2, True)
+
+
 def test_remote_in_a_folder_has_no_teams(tmp_path: Path) -> None:
     machines = Machines(tmp_path)
     machines.chat("Fix the login.")

@@ -91,6 +91,8 @@ def add(commands: Commands) -> None:
 def _wrong_action(options: argparse.Namespace) -> str | None:
     if (options.days is None) == (options.action == "retain"):
         return "retain needs --days, and nothing else has it"
+    if options.days is not None and options.days < 1:
+        return "--days must be 1 or more"
     if options.action not in {"set", "delete"}:
         return f"{options.action} takes no {options.target!r}" if options.target else None
     wanted = {"set": "the folder or server", "delete": "the session"}[options.action]
