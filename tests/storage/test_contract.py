@@ -430,34 +430,6 @@ def test_name_in_the_patch_overrides_the_history(shop: Shop):
     assert shop.reopened().name_of(row) is None
 
 
-def test_remembered_state_is_there_until_it_is_forgotten(shop: Shop):
-    rollout = shop.store.create_thread(new(1), AT)
-    shop.store.update_thread_metadata([(thread(1), Patch(row=told(rollout)))])
-    assert shop.store.index.state(rollout.path, "one") is None
-
-    shop.store.index.put_state(rollout.path, "one", {"place": [1, "ü", None]})
-    shop.store.index.put_state(rollout.path, "other", {"place": 2})
-    assert shop.reopened().index.state(rollout.path, "one") == {"place": [1, "ü", None]}
-    shop.store.index.drop_states(fold="one")
-    assert shop.store.index.state(rollout.path, "one") is None
-    assert shop.store.index.state(rollout.path, "other") == {"place": 2}
-    shop.store.update_thread_metadata([(thread(1), Patch(row=None, of=rollout.path))])
-    assert shop.store.index.state(rollout.path, "other") is None
-
-
-def test_state_of_one_rollout_can_be_forgotten(shop: Shop):
-    rollout, other = (shop.store.create_thread(new(number), AT) for number in (1, 2))
-    for each in (rollout, other):
-        shop.store.index.put_state(each.path, "one", 1)
-        shop.store.index.put_state(each.path, "other", 2)
-
-    shop.store.index.drop_states(path=rollout.path)
-
-    folds = ("one", "other")
-    assert [shop.store.index.state(rollout.path, fold) for fold in folds] == [None, None]
-    assert [shop.store.index.state(other.path, fold) for fold in folds] == [1, 2]
-
-
 # --- lists ---------------------------------------------------------------------------------------
 
 

@@ -222,6 +222,29 @@ def test_index_of_another_version_is_rebuilt(home: Home, change: str) -> None:
         assert [item.task for item in house.sessions.summaries.page().items] == EXPECTED
 
 
+def test_state_is_kept_until_it_or_its_row_goes(tmp_path: Path) -> None:
+    path = str(tmp_path / "index.sqlite")
+    one, two = row(1).path, row(2).path
+    with contextlib.closing(Index(path)) as index:
+        index.put([row(1), row(2)])
+        assert index.state(one, "fold") is None
+        for each in (one, two):
+            index.put_state(each, "fold", {"place": [1, "ü", None]})
+            index.put_state(each, "other", 2)
+    with contextlib.closing(Index(path)) as index:
+        assert index.state(one, "fold") == {"place": [1, "ü", None]}
+        index.drop_states(two, "fold")
+        assert (index.state(one, "other"), index.state(two, "other")) == (2, 2)
+        index.drop_states(fold="other")
+        assert (index.state(one, "other"), index.state(two, "other")) == (None, None)
+        assert index.state(two, "fold") is None
+        index.put_state(two, "fold", 3)
+        index.drop_states(one)
+        assert (index.state(one, "fold"), index.state(two, "fold")) == (None, 3)
+        index.put([], [two])
+        assert index.state(two, "fold") is None
+
+
 def test_index_with_the_older_form_of_rows_is_rebuilt(home: Home) -> None:
     """Version 19 kept size, time and inode of a file as three numbers."""
     assert tasks(home) == EXPECTED

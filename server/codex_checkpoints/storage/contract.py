@@ -410,25 +410,6 @@ See = Callable[[Iterable[bytes], Iterable[bytes]], T]
 LONGEST_FIRST_LINE = 1 << 22
 
 
-class FoldStates(Protocol):
-    """Caches the states of folds over rollouts on this machine; any may be lost at any time.
-
-    The states of a rollout go with its row.
-    """
-
-    def state(self, path: str, fold: str) -> object:
-        """Return the saved state of a fold over a rollout as JSON values, or None."""
-        ...
-
-    def put_state(self, path: str, fold: str, state: object) -> None:
-        """Save the state of a fold over a rollout."""
-        ...
-
-    def drop_states(self, path: str = "", fold: str = "") -> None:
-        """Drop the states of a rollout, of a fold, or of that fold over that rollout."""
-        ...
-
-
 class RolloutReader(Protocol):
     """The bytes of rollouts, from any offset on; offsets count the plain text.
 

@@ -11,7 +11,7 @@ import base64
 import zlib
 from collections.abc import Callable
 from hashlib import sha256
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import orjson
 from attrs import asdict, frozen
@@ -19,7 +19,7 @@ from attrs import asdict, frozen
 from codex_checkpoints.core.converters import read_or_none, stored
 from codex_checkpoints.service.reading.session_file import SessionFile
 from codex_checkpoints.service.settings import Settings
-from codex_checkpoints.storage.contract import FoldStates, Mark
+from codex_checkpoints.storage.contract import Mark
 from codex_checkpoints.storage.store import ThreadStore
 
 T = TypeVar("T")
@@ -35,6 +35,25 @@ _LARGEST = 1 << 23
 
 _LARGE = 1 << 20
 """A smaller file is read again just as quickly."""
+
+
+class FoldStates(Protocol):
+    """Caches the states of folds over rollouts on this machine; any may be lost at any time.
+
+    The states of a rollout go with its row.
+    """
+
+    def state(self, path: str, fold: str) -> object:
+        """Return the saved state of a fold over a rollout as JSON values, or None."""
+        ...
+
+    def put_state(self, path: str, fold: str, state: object) -> None:
+        """Save the state of a fold over a rollout."""
+        ...
+
+    def drop_states(self, path: str = "", fold: str = "") -> None:
+        """Drop the states of a rollout, of a fold, or of that fold over that rollout."""
+        ...
 
 
 @frozen

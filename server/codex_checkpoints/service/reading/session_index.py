@@ -19,7 +19,7 @@ from codex_checkpoints.core.checkpoint.state import Seeds, no_seed
 from codex_checkpoints.core.checkpoint.tail_summary import Cut, glance
 from codex_checkpoints.core.events import SessionMeta
 from codex_checkpoints.service.progress import ProgressReader
-from codex_checkpoints.service.reading.derived_cache import DerivedCache
+from codex_checkpoints.service.reading.derived_cache import DerivedCache, FoldStates
 from codex_checkpoints.service.reading.reader_pool import FEW_READERS, ReaderPool
 from codex_checkpoints.service.reading.rollout_bases import RolloutBases
 from codex_checkpoints.service.reading.session_file import (
@@ -39,7 +39,6 @@ from codex_checkpoints.service.reading.session_row import (
 )
 from codex_checkpoints.service.refusal import Cancelled, Refusal
 from codex_checkpoints.storage.contract import (
-    FoldStates,
     Patch,
     Rollout,
     Row,
