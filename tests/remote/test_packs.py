@@ -17,6 +17,7 @@ from codex_checkpoints.core.portable.pack import MAX_BYTES
 from codex_checkpoints.core.portable.pack_import import MAX_VALUES
 from codex_checkpoints.core.restore.markers import Pin, pinned
 from codex_checkpoints.operations.packs import exported
+from codex_checkpoints.sections.refusals import sentence_of
 from codex_checkpoints.service.notes import Notes
 from codex_checkpoints.service.packs import export, import_pack, plan_import
 from codex_checkpoints.service.recovery import recover
@@ -804,7 +805,9 @@ def test_file_that_is_not_a_pack_is_refused(two: Two):
         b'{"a":' + b"9" * 5000 + b"}",
     ):
         two.file.write_bytes(data)
-        assert two.refused().code == "invalid_payload", data[:12]
+        refusal = two.refused()
+        assert refusal.code == "invalid_payload", data[:12]
+        assert sentence_of(refusal).startswith("This file cannot be imported: ")
 
     two.file.write_bytes(b'{"format":' + b"[" * 500 + b"]" * 500 + b"}")
     assert two.refused().code == "limit_exceeded"

@@ -71,7 +71,7 @@ def sentence_of(refusal: Refusal) -> str:
     if code in _BY_REASON:
         known = _REASONS.get(str(facts.get("reason")))
         return _sentence(refusal.message) if known is None else known
-    if code == "invalid_payload":
+    if code == "invalid_payload" and facts.get("reason") != "not_a_pack":
         return f"This is not valid: {refusal.message.removesuffix('.')}."
     if code == "has_own_turns":
         own = counted(int(str(facts["ownTurns"])), "turn")

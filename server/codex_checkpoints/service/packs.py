@@ -343,8 +343,9 @@ def plan_import(sessions: Sessions, file: str, cwd: str) -> ImportPlan:
     try:
         pack = pack_in(data)
     except BadPack as error:
-        message = f"this pack is refused: {error}"
-        raise Refusal(error.code, message, {"problems": list(error.problems)}) from error
+        message = f"this file cannot be imported: {error}"
+        facts = {"problems": list(error.problems), "reason": "not_a_pack"}
+        raise Refusal(error.code, message, facts) from error
     digest = digest_of(data)
     _refuse_twice(sessions, digest)
     hashes = paced_hashes(sessions.progress, sessions.workspace, folder, files_of(pack))
