@@ -32,6 +32,8 @@ function compacted(some: Partial<Compacted> = {}): Compacted {
     tokensAfter: 2140,
     tokensAfterSource: "estimated",
     bound: 21_000,
+    sizeText: "At most 21,000 tokens. Instructions and tools stay: about 1,200 tokens.",
+    headline: "Compacted in place: [a](command:x).",
     tokensAdded: 900,
     tokensSentAgain: 0,
     digestTokens: 0,
@@ -55,17 +57,10 @@ test("the figures of a compaction are in one line, with estimates marked", () =>
   assert.match(figures(compacted({ digestTokens: 1204 })), / · digest: 1,204 tokens$/);
 });
 
-test("the notice says where the work continues, and promises nothing more", () => {
-  assert.equal(
-    notice(compacted()),
-    "Compacted into a new session: 200,716 → ~2,140 tokens. The original stays as it is.",
-  );
-  assert.match(notice(compacted({ into: "in-place" })), /^Compacted in place: /);
-});
-
-test("a compaction that saves little says so in the notice", () => {
+test("a notice is the server's headline with its remark, and shows no link", () => {
+  assert.equal(notice(compacted()), "Compacted in place: [a] (command:x).");
   const remarkText = "Not worth it: saves 522 tokens.";
-  assert.ok(notice(compacted({ remarkText })).includes(remarkText));
+  assert.equal(notice(compacted({ remarkText })), `${notice(compacted())} ${remarkText}`);
 });
 
 test("a window shows the reason for its start, and how full it was before and after", () => {

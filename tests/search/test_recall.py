@@ -46,9 +46,7 @@ def test_part_around_a_line_of_a_long_record_is_returned(tmp_path: Path) -> None
         digests = Digests(house.sessions)
         (line,) = [each.line for each in digests.search(thread(1), "the well", 50)]
         whole = digests.recall(thread(1), "t1")
-        output = next(
-            each.ref for each in digests.search(thread(1), "stone 19999", 1) if each.ref is not None
-        )
+        (output,) = (each.ref for each in digests.search(thread(1), "stone 19999", 1))
         near = digests.recall(thread(1), output, near=line)
         early = digests.recall(thread(1), output, near="stone 3")
         missing = digests.recall(thread(1), output, 500, near="a river")

@@ -149,7 +149,7 @@ test("the page of a session shows each step of Codex as it happens, and nothing 
     await codex.begin();
     const row = workbench.sessions.getByRole("treeitem", { name: `${TASK}, running` });
     await row.getByText(/Fix the division/).dblclick();
-    await turn.getByText(TASK).waitFor();
+    await front.locator(".step.user").getByText(TASK).waitFor();
     await steps.filter({ hasText: TASK }).waitFor();
   });
 

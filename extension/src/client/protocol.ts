@@ -1049,6 +1049,7 @@ export interface Restored {
   readonly tokensBefore: number | null;
   readonly tokensAfter: number | null;
   readonly contextWindow: number | null;
+  readonly besideText: string | null;
   readonly pack: string | null;
   readonly packTokens: number | null;
   readonly budget: number | null;
@@ -1115,6 +1116,7 @@ export interface RestoreDetails {
   readonly tokensBefore: number | null;
   readonly tokensAfter: number | null;
   readonly contextWindow: number | null;
+  readonly besideText: string | null;
   readonly pack: string | null;
   readonly packTokens: number | null;
   readonly budget: number | null;
@@ -1408,7 +1410,8 @@ export interface CompactionContents {
  * `digestTokens` the size of the digest in it.  `tokensSentAgain` is the standing context that the
  * next turn sends again.  `remark` is `cut_off` if the last turn was cut off, else `saves_nothing`
  * or `saves_little` if less than a tenth is saved, else null; `remarkText` says it in sentences,
- * and after a compaction whether a goal stays with the old session.
+ * and after a compaction whether a goal stays with the old session.  `sizeText` says the limit
+ * and `tokensBeside` in sentences; `headline` is for a notification.
  */
 export interface Compacted {
   readonly compactionId: string | null;
@@ -1431,6 +1434,8 @@ export interface Compacted {
   readonly remark: string | null;
   readonly remarkText: string | null;
   readonly bound: number;
+  readonly sizeText: string;
+  readonly headline: string;
   readonly digestTokens: number;
   readonly contextWindow: number | null;
   readonly kindsBefore: Readonly<Record<string, number>>;
@@ -1529,13 +1534,18 @@ export interface LeftBehind {
   readonly message: string;
 }
 
-/** A pack that was written, or would be (`dryRun`); `digest` is the hash of its bytes. */
+/**
+ * A pack that was written, or would be (`dryRun`); `digest` is the hash of its bytes.
+ *
+ * `headline` is for a notification.
+ */
 export interface Exported {
   readonly sessionId: string;
   readonly file: string;
   readonly bytes: number;
   readonly digest: string;
   readonly counts: PackCounts;
+  readonly headline: string;
   readonly leftBehind: readonly LeftBehind[];
   readonly dryRun: boolean;
 }
@@ -1551,7 +1561,8 @@ export interface ImportParams {
 /**
  * A session made from a pack; a preview (`dryRun`) has no ids, no time and no `resume`.
  *
- * `sourceSessionId` is the session that was exported, `handoff` the text that a model gets.
+ * `sourceSessionId` is the session that was exported, `handoff` the text that a model gets;
+ * `headline` is for a notification.
  */
 export interface Imported {
   readonly operationId: string | null;
@@ -1562,6 +1573,7 @@ export interface Imported {
   readonly importedAt: string | null;
   readonly digest: string;
   readonly counts: PackCounts;
+  readonly headline: string;
   readonly leftBehind: readonly LeftBehind[];
   readonly handoff: string;
   readonly handoffTokens: number;
@@ -1799,8 +1811,8 @@ export interface LeavingText {
 /**
  * The sessions to send, for a `team` or only for their owner.
  *
- * `kinds` is the number of secret kinds that redaction knows, `teams` are those for which this
- * login can push; a folder has none.
+ * `kinds` is the number of secret kinds that redaction knows, and `caution` says what that means
+ * for a person; `teams` are those for which this login can push; a folder has none.
  */
 export interface Push {
   readonly place: string;
@@ -1808,6 +1820,7 @@ export interface Push {
   readonly refused: readonly RefusedSession[];
   readonly longest: readonly LeavingText[];
   readonly kinds: number;
+  readonly caution: string;
   readonly team: string | null;
   readonly teams: readonly string[];
 }

@@ -105,10 +105,10 @@ class CompactionPreview extends AnsweredPage {
     this.#usual = usual;
     this.#shown = { session, would };
     const name = cut(subject(session), 80);
-    const { tokensBefore, tokensBeforeSource, tokensAfter, tokensBeside } = would;
-    const { bound, contextWindow, remarkText } = would;
-    const sizes = { tokensBefore, tokensBeforeSource, tokensAfter, tokensBeside };
-    const figures = { ...sizes, bound, contextWindow, remarkText };
+    const { tokensBefore, tokensBeforeSource, tokensAfter } = would;
+    const { sizeText, contextWindow, remarkText } = would;
+    const sizes = { tokensBefore, tokensBeforeSource, tokensAfter };
+    const figures = { ...sizes, sizeText, contextWindow, remarkText };
     const view = { sessionId, name, would: figures, contents, usual: usual.contents.digest };
     return [`Compact “${cut(name, 40)}”`, { kind: "compaction", ...view }];
   }

@@ -10,7 +10,7 @@ import { inform } from "../common/messages.ts";
 import { harmless } from "../common/model/text.ts";
 import { askFolder } from "../common/pickers.ts";
 import { openCodex } from "../common/terminal.ts";
-import { countWords, packName } from "./model/texts.ts";
+import { packName } from "./model/texts.ts";
 
 const FILTERS = { "Checkpoint packs": ["json"] };
 
@@ -36,9 +36,8 @@ async function exportPack({ server }: App, session: SessionSummary): Promise<voi
   const asked = { sessionId: session.sessionId, file: target.fsPath, force: true, dryRun: false };
   const done = await longRequest(server, "Exporting", "export", asked);
   if (done !== undefined) {
-    const sentence = `Exported: ${countWords(done.counts)}. It holds nothing of the conversation.`;
-    const left = done.leftBehind.map(({ message }) => harmless(message));
-    await inform([sentence, ...left].join(" "));
+    const left = done.leftBehind.map(({ message }) => `${message}.`);
+    await inform(harmless([done.headline, ...left].join(" ")));
   }
 }
 
@@ -56,7 +55,7 @@ async function importPack({ server, reports }: App): Promise<void> {
   const asked = { file: pack.fsPath, cwd, dryRun: false };
   const done = await longRequest(server, "Importing", "import", asked);
   if (done !== undefined) {
-    await inform(`Imported: ${countWords(done.counts)}.`, {
+    await inform(harmless(done.headline), {
       "Resume in Terminal": () => done.sessionId && openCodex(done.sessionId, done.cwd),
     });
   }

@@ -12,9 +12,10 @@ import type {
 import { attempt, showUndoable } from "../client/requests.ts";
 import { type App, type Commands, onSession } from "../common/app.ts";
 import { inform, warn } from "../common/messages.ts";
+import { RESTRICTED } from "../common/model/controls.ts";
 import { counted, dotted, harmless, plain } from "../common/model/text.ts";
 import { askTurn, titleFor } from "../common/pickers.ts";
-import { RESTRICTED, rowWords } from "./model/files.ts";
+import { rowWords } from "./model/files.ts";
 
 /** A turn, or a marker on one; files are restored to its end. */
 export type FilesPlace = Pick<FilesParams, "sessionId" | "turnId" | "checkpointId">;

@@ -7,6 +7,7 @@ import type { Marker, Restored, RestoredFiles, SessionSummary } from "../client/
 import { attempt, errorText, longRequest } from "../client/requests.ts";
 import { showNew } from "../common/app.ts";
 import { inform, runCommand } from "../common/messages.ts";
+import { RESTRICTED } from "../common/model/controls.ts";
 import type { FromPage, ToPage } from "../common/model/pages.ts";
 import { harmless } from "../common/model/text.ts";
 import { AnsweredPage, type Ids, type Tab } from "../common/panel.ts";
@@ -19,7 +20,7 @@ import {
   withoutUnsaved,
   writeFiles,
 } from "./files.ts";
-import { RESTRICTED, type Scope } from "./model/files.ts";
+import type { Scope } from "./model/files.ts";
 import {
   type Mode,
   nameOf,

@@ -2,6 +2,8 @@
 
 import { MAX_DIGEST } from "../client/limits.ts";
 import type { KeptMessage } from "../client/protocol.ts";
+import { REPLACEMENT } from "../client/words.ts";
+import { COMPACT } from "../common/model/controls.ts";
 import type { Trouble } from "../common/model/pages.ts";
 import { counted, cut, dotted, tokenCount } from "../common/model/text.ts";
 import {
@@ -69,7 +71,6 @@ class CompactionPage implements Shown<CompactionView> {
       input.max = String(MAX_DIGEST);
     }
     this.#budget.slider.step = String(STEP);
-    const nothing = "Nothing is written yet. Next you choose where to continue.";
     const form = el(
       "form.left.parts",
       this.#context,
@@ -82,7 +83,7 @@ class CompactionPage implements Shown<CompactionView> {
         button("Show as Diff", "second", () => send({ kind: "diff" })),
         button("Copy", "second", () => send({ kind: "copy" })),
       ),
-      el("p.quiet", nothing),
+      el("p.quiet", COMPACT),
     );
     form.addEventListener("submit", (event) => event.preventDefault());
     const contents = el(
@@ -91,10 +92,9 @@ class CompactionPage implements Shown<CompactionView> {
       fold("state", this.#state.title, false, this.#state.body),
       fold("digest", this.#digest.title, true, this.#digest.body),
     );
-    const about = "What Codex sees instead of the history, from your next message on.";
     fill(
       page(),
-      el("header", el("h1", `Compact “${view.name}”`), el("p.quiet", about)),
+      el("header", el("h1", `Compact “${view.name}”`), el("p.quiet", REPLACEMENT)),
       el("div.columns", form, contents),
     );
   }
@@ -155,21 +155,16 @@ class CompactionPage implements Shown<CompactionView> {
   }
 
   #showContext(): void {
-    const { tokensBefore, tokensBeforeSource, tokensAfter, tokensBeside } = this.#view.would;
-    const { contextWindow, bound, remarkText } = this.#view.would;
+    const { tokensBefore, tokensBeforeSource, tokensAfter } = this.#view.would;
+    const { contextWindow, sizeText, remarkText } = this.#view.would;
     const isEstimate = tokensBeforeSource === "estimated";
     const both = figures(
       contextWindow,
       { name: "Now", tokens: tokensBefore, isEstimate },
       { name: "Afterwards", tokens: tokensAfter, isEstimate: true },
     );
-    const stays =
-      tokensBeside === null
-        ? "Plus Codex's own instructions, usually 6,000 to 18,000."
-        : `Instructions and tools stay: about ${tokenCount(tokensBeside)}.`;
-    const most = `At most ${tokenCount(bound)}. ${stays}`;
     const remarks = remarkText === null ? [] : [el("p", remarkText)];
-    fill(this.#context, el("h2", "Context"), both, ...remarks, el("p.quiet", most));
+    fill(this.#context, el("h2", "Context"), both, ...remarks, el("p.quiet", sizeText));
   }
 }
 

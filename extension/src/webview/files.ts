@@ -4,6 +4,7 @@
  */
 
 import type { Restored, RestoredFile, RestoredFiles } from "../client/protocol.ts";
+import { FILE_NOTES, NOT_AS_THEN } from "../client/words.ts";
 import {
   type FilesView,
   lineCounts,
@@ -16,11 +17,11 @@ import { button, type Child, el, fill, fold, keepingFocus, send } from "./draw.t
 /** The id of the sentence about the extent of the restore. */
 export const PROMISE = "promise";
 
+/** The id of the sentence that says why there are no files to restore. */
+const NO_FILES = "no-files";
+
 /** Number of commands shown without a click. */
 const FEW_COMMANDS = 3;
-
-const CHANGED = "changed since";
-const UNKNOWN = "not known whether it changed";
 
 /** The choice of what to restore, and of the files. */
 export class FileChoice {
@@ -96,7 +97,7 @@ export class FileChoice {
   }
 
   #radio(scope: Scope): HTMLElement {
-    const aria = { describedby: PROMISE };
+    const aria = { describedby: `${PROMISE} ${NO_FILES}` };
     const input = el("input", { id: `scope-${scope}`, type: "radio", name: "scope", aria });
     input.addEventListener("change", () => this.#choose(scope));
     this.#inputs.set(scope, input);
@@ -122,9 +123,9 @@ export class FileChoice {
     keepingFocus(() =>
       fill(
         this.#rows,
-        rows.length === 0 ? el("p.quiet", sentence) : null,
+        rows.length === 0 ? el("p.quiet", { id: NO_FILES }, sentence) : null,
         rows.length === 0 ? null : el("ul.file-rows", ...rows.map((file) => this.#row(file))),
-        others.length === 0 ? null : el("p", "Not as they were at the end of the marker's turn:"),
+        others.length === 0 ? null : el("p", NOT_AS_THEN),
         others.length === 0 ? null : el("ul.items", ...others),
         plan && commandsOf(plan),
       ),
@@ -188,24 +189,20 @@ function differing(would: Restored | null, listed: ReadonlySet<string>): readonl
   const kept = would.mode === "soft" ? would.included.filter(({ part }) => part === "files") : [];
   const named = new Set([...listed, ...kept.map(({ id }) => id)]);
   return [...fileNotes(would)]
-    .filter(([uri, note]) => note !== UNKNOWN && !named.has(uri))
+    .filter(([uri, note]) => note !== FILE_NOTES.not_compared && !named.has(uri))
     .map(([uri, note]) => fileRow(uri, note));
 }
 
 /** Make the row of a file with its note; a changed file opens its diff. */
 export function fileRow(uri: string, note: string | undefined): HTMLElement {
   const open = () => send({ kind: "file", uri });
-  const name = note === CHANGED ? button(uri, "link", open) : uri;
+  const name = note === FILE_NOTES.drift ? button(uri, "link", open) : uri;
   return el("li", name, note === undefined ? null : el("em.mark", ` ${note}`));
 }
 
 /** Map the files that differ from the marker to notes. */
 export function fileNotes({ warnings }: Restored): ReadonlyMap<string, string> {
-  const words: Record<string, string> = {
-    drift: CHANGED,
-    missing_files: "no longer there",
-    not_compared: UNKNOWN,
-  };
+  const words: Readonly<Record<string, string>> = FILE_NOTES;
   const notes = warnings.flatMap(({ code, files }) =>
     files.map((file) => [file, words[code] ?? ""] as const),
   );

@@ -2,6 +2,8 @@
 
 import { MAX_DIGEST, MAX_LABEL, MAX_MESSAGES } from "../client/limits.ts";
 import type { PackItem, PackLine, Restored } from "../client/protocol.ts";
+import { HARD_LIMIT, TOO_LONG } from "../client/words.ts";
+import { DIGEST, MESSAGES, NO_FILE, REASON } from "../common/model/controls.ts";
 import type { ToPage, Trouble } from "../common/model/pages.ts";
 import { promise, restoreLabel } from "../restore/model/files.ts";
 import {
@@ -67,6 +69,8 @@ class PreviewPage implements Shown<Preview> {
   readonly #restore: HTMLButtonElement;
   /** Whether the shown preview is current, and no restore is running. */
   #isReady = false;
+  /** Why the button is disabled. */
+  readonly #why = el("p.quiet", { id: "why", role: "status" });
   #preview: Preview;
   #options: RestoreOptions;
   #timer: number | undefined;
@@ -79,20 +83,18 @@ class PreviewPage implements Shown<Preview> {
     const messages = numberField(
       "messages",
       "Your last messages",
-      "Quoted at the end of the pack, within the size limit.",
+      MESSAGES,
       [window, MAX_MESSAGES],
       (count) => this.#ask({ window: count }),
     );
     const digest = numberField(
       "digest",
       "Digest, in tokens",
-      "Quotes of the conversation up to the marker, within the size limit.",
+      DIGEST,
       [digestTokens, MAX_DIGEST],
       (tokens) => this.#ask({ digestTokens: tokens }, REST_MS),
     );
-    const loss =
-      "The model gets only what the new session starts with. Add a note for what else it must know.";
-    this.#hardOnly = el("div", el("p.quiet", loss), this.#budget.element, messages, digest);
+    this.#hardOnly = el("div", el("p.quiet", HARD_LIMIT), this.#budget.element, messages, digest);
     const reason = el("input", { id: "reason", type: "text", maxlength: String(MAX_LABEL) });
     reason.value = this.#options.reason;
     reason.addEventListener("input", () => this.#ask({ reason: reason.value }, REST_MS));
@@ -102,6 +104,7 @@ class PreviewPage implements Shown<Preview> {
       const { scope, chosen } = this.#files;
       send({ kind: "restore", options: this.#options, scope, files: chosen });
     });
+    this.#restore.setAttribute("aria-describedby", this.#why.id);
     const cancel = button("Cancel", "second", () => send({ kind: "cancel" }));
     this.#conversation = el(
       "div.parts",
@@ -109,7 +112,7 @@ class PreviewPage implements Shown<Preview> {
       this.#context,
       this.#warnings,
       this.#hardOnly,
-      field("Reason", reason, "Optional. Kept with the restore."),
+      field("Reason", reason, REASON),
     );
     const form = el(
       "form.left.parts",
@@ -118,7 +121,7 @@ class PreviewPage implements Shown<Preview> {
       this.#files.element,
       this.#conversation,
       this.#trouble.element,
-      el("div.buttons", this.#restore, cancel),
+      el("div.buttons", this.#restore, cancel, this.#why),
     );
     form.addEventListener("submit", (event) => event.preventDefault());
     fill(this.#columns, form, this.#contents);
@@ -186,7 +189,9 @@ class PreviewPage implements Shown<Preview> {
     this.#contents.hidden = isFiles;
     this.#columns.classList.toggle("alone", isFiles);
     fill(this.#restore, restoreLabel(scope, chosen.length));
-    this.#restore.disabled = !this.#isReady || (scope !== "conversation" && chosen.length === 0);
+    const lacksFiles = scope !== "conversation" && chosen.length === 0;
+    this.#restore.disabled = !this.#isReady || lacksFiles;
+    fill(this.#why, lacksFiles ? NO_FILE : "");
   }
 
   #showHead(): void {
@@ -210,10 +215,12 @@ class PreviewPage implements Shown<Preview> {
 
   #showContext(packTokens: number | null): void {
     const { tokensBefore, tokensAfter, contextWindow, packTokens: asked } = this.#preview.would;
+    const { besideText } = this.#preview.would;
     const isEstimate = packTokens !== null && tokensAfter !== null;
     const after = isEstimate ? tokensAfter - (asked ?? 0) + packTokens : tokensAfter;
     const both = restoreFigures(tokensBefore, after, contextWindow, isEstimate);
-    fill(this.#context, el("h2", "Context"), both);
+    const beside = besideText === null ? null : el("p.quiet", besideText);
+    fill(this.#context, el("h2", "Context"), both, beside);
   }
 
   #showWarnings(): void {
@@ -263,7 +270,7 @@ function numberField(
       choose(count);
     }
   });
-  return field(label, input, `${about} 0 to ${most}.`);
+  return field(`${label} (0 to ${most.toLocaleString("en-US")})`, input, about);
 }
 
 function field(label: string, input: HTMLInputElement, about: string): HTMLElement {
@@ -361,7 +368,7 @@ function lineRow({ text, id }: PackLine): HTMLElement {
 function shortenedList(items: readonly PackItem[]): Child[] {
   return [
     el("h3", `Shortened (${items.length})`),
-    el("p.quiet", "Too long to quote in full."),
+    el("p.quiet", TOO_LONG),
     el("ul.items", ...items.map((item) => el("li", itemName(item)))),
   ];
 }

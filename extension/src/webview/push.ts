@@ -2,6 +2,8 @@
  * The page that previews a push: the data to be sent, who can read it, and the button to send it.
  */
 
+import { NOTHING_REDACTED } from "../client/words.ts";
+import { PUSH } from "../common/model/controls.ts";
 import type { Trouble } from "../common/model/pages.ts";
 import type { PushView, Reader } from "../team/model/preview.ts";
 import {
@@ -52,13 +54,13 @@ class PushPage implements Shown<PushView> {
 
   show(view: PushView): void {
     const { name, remote, place, size, unchanged, done } = view;
-    const promise = done === "" ? " Nothing leaves before you press Push." : "";
+    const promise = done === "" ? ` · ${PUSH}` : "";
     this.#setBusy(false);
     this.#trouble.clear(this.#push);
     fill(
       this.#head,
       el("h1", `Push “${name}”`),
-      el("p.quiet", { title: place }, `To ${remote}.`, promise),
+      el("p.quiet", { title: place }, `To ${remote}`, promise),
     );
     fill(this.#size, el("h2", "What leaves"), el("p", unchanged === "" ? size : unchanged));
     fill(this.#outcome, done === "" ? null : el("p.done", { role: "status" }, done));
@@ -107,7 +109,7 @@ function readerChoice(
 
 function contentsOf({ facts, warning, longest, never }: PushView): readonly Child[] {
   const rows = facts.map(({ name, value }) => [name, value]);
-  const nothing = el("p.quiet", "Nothing was redacted, and nothing was left out.");
+  const nothing = el("p.quiet", NOTHING_REDACTED);
   const texts = longest.map(({ line, chars, beginning }) => [
     line,
     chars,

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
+import re
 import sys
 import types
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +31,7 @@ from codex_checkpoints.core.restore.pack import DEFAULT_WINDOW, MAX_WINDOW
 from codex_checkpoints.doors import protocol
 from codex_checkpoints.doors.protocol import METHODS
 from codex_checkpoints.operations import services
-from codex_checkpoints.sections import connect
+from codex_checkpoints.sections import connect, previews
 from codex_checkpoints.service import doctor
 from codex_checkpoints.service.connect import status
 from codex_checkpoints.service.history.digests import MOST_TOKENS
@@ -80,6 +81,25 @@ A record with another name on the wire has that name here, or where its operatio
 TARGET = Path(__file__).resolve().parents[3] / "extension" / "src" / "client" / "protocol.ts"
 LIMITS = TARGET.with_name("limits.ts")
 WORDS = TARGET.with_name("words.ts")
+
+_PREVIEWS = {
+    "MODES": "The modes of a restore.",
+    "MODE_EFFECTS": "What a restore in a mode gives the model.",
+    "HARD_LIMIT": "What a restore with an empty context cannot give.",
+    "SCOPES": "The parts that a restore can bring back.",
+    "SCOPE_EFFECTS": "What a restore of these parts writes.",
+    "PACK_PARTS": "The parts of a state pack.",
+    "PACK_ITEMS": "The kinds of items in a pack, by part and kind.",
+    "FILE_NOTES": "The state of a file since the marker, by the code of a warning.",
+    "TOO_LONG": "What the list of shortened items says.",
+    "NOT_AS_THEN": "The heading of the files that differ.",
+    "DIGEST_SECTIONS": "The title of a digest's section, and the nouns for one line and several.",
+    "REPLACEMENT": "What the preview of a compaction shows.",
+    "NEVER_PUSHED": "The data that no push sends.",
+    "LEFT_OUT": "The nouns for one and several parts that a push leaves out.",
+    "NOTHING_REDACTED": "What a push without redactions says.",
+    "NOTHING_NEW": "What a push says that has nothing to send.",
+}
 
 _HEAD = """\
 // Written by `python -m codex_checkpoints.doors.typescript` from its doors/protocol.py.
@@ -132,14 +152,21 @@ def words() -> str:
         lines = "".join(f"  {key}: {json.dumps(text)},\n" for key, text in texts.items())
         return f"\n/** {doc} */\nexport const {name} = {{\n{lines}}} as const;\n"
 
+    def value(name: str, doc: str, what: object) -> str:
+        text = json.dumps(what, ensure_ascii=False, indent=2)
+        text = re.sub(r'^( *)"(\w+)":', r"\1\2:", text, flags=re.MULTILINE)
+        return f"\n/** {doc} */\nexport const {name} = {text} as const;\n"
+
     return (
-        "// Written by `python -m codex_checkpoints.doors.typescript` from sections/connect.py.\n"
+        "// Written by `python -m codex_checkpoints.doors.typescript` from sections/connect.py\n"
+        "// and sections/previews.py.\n"
         + record("DOORS", "The ways in which Codex calls this extension.", connect.DOORS)
         + record("DOOR_PROBLEMS", "The problems of such a way.", connect.DOOR_PROBLEMS)
         + record("CODEX_PROBLEMS", "The problems of Codex itself.", connect.CODEX_PROBLEMS)
         + record("TRUST", "The trust of a user in a hook.", connect.TRUST)
         + f"\nexport const NEVER_RAN = {json.dumps(connect.NEVER_RAN)};\n"
         + f"export const LAST_RAN = {json.dumps(connect.LAST_RAN)};\n"
+        + "".join(value(name, doc, getattr(previews, name)) for name, doc in _PREVIEWS.items())
     )
 
 

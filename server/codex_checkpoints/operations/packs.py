@@ -61,13 +61,17 @@ class LeftBehind:
 
 @frozen
 class Exported:
-    """A pack that was written, or would be (`dryRun`); `digest` is the hash of its bytes."""
+    """A pack that was written, or would be (`dryRun`); `digest` is the hash of its bytes.
+
+    `headline` is for a notification.
+    """
 
     session_id: str
     file: str
     bytes: int
     digest: str
     counts: PackCounts
+    headline: str
     left_behind: tuple[LeftBehind, ...]
     dry_run: bool
 
@@ -86,7 +90,8 @@ class ImportParams:
 class Imported:
     """A session made from a pack; a preview (`dryRun`) has no ids, no time and no `resume`.
 
-    `sourceSessionId` is the session that was exported, `handoff` the text that a model gets.
+    `sourceSessionId` is the session that was exported, `handoff` the text that a model gets;
+    `headline` is for a notification.
     """
 
     operation_id: str | None
@@ -97,6 +102,7 @@ class Imported:
     imported_at: str | None
     digest: str
     counts: PackCounts
+    headline: str
     left_behind: tuple[LeftBehind, ...]
     handoff: str
     handoff_tokens: int
@@ -115,12 +121,14 @@ def export(services: Services, params: ExportParams) -> Exported:
 
 def exported(packed: packs.Packed, *, dry_run: bool = False) -> Exported:
     """Return the contents of a pack, and its omissions."""
+    counts = _counts(packed.pack)
     return Exported(
         session_id=packed.session_id,
         file=packed.file,
         digest=packed.digest,
         bytes=len(packed.data),
-        counts=_counts(packed.pack),
+        counts=counts,
+        headline=f"Exported: {contents(counts)}. It holds nothing of the conversation.",
         left_behind=_left_behind(packed.left),
         dry_run=dry_run,
     )
@@ -135,6 +143,7 @@ def make(services: Services, params: ImportParams) -> Imported:
     else:
         plan, made = packs.import_pack(sessions, params.file, cwd)
         services.changed((made.session_id,), "rollout")
+    counts = _counts(plan.pack)
     return Imported(
         name=plan.name,
         cwd=plan.cwd,
@@ -144,7 +153,8 @@ def make(services: Services, params: ImportParams) -> Imported:
         session_id=None if made is None else made.session_id,
         source_session_id=plan.pack.origin.session_id,
         imported_at=None if made is None else made.imported_at,
-        counts=_counts(plan.pack),
+        counts=counts,
+        headline=f"Imported: {contents(counts)}.",
         left_behind=_left_behind(arrived(plan.pack, plan.seed, sessions.catalogue.current())),
         handoff_tokens=approximate_tokens(plan.handoff),
         resume=None if made is None else resume(made.session_id),

@@ -35,6 +35,10 @@ from codex_checkpoints.storage.remote.contract import (
 from codex_checkpoints.storage.remote.spool import Spool
 
 SHOWN_TEXTS = 10
+_CAUTION = (
+    f"Redaction knows {KINDS_OF_SECRETS} kinds of secrets and no more: a secret of another kind, "
+    "or one in plain words, leaves."
+)
 
 
 @frozen
@@ -113,8 +117,8 @@ class LeavingText:
 class Push:
     """The sessions to send, for a `team` or only for their owner.
 
-    `kinds` is the number of secret kinds that redaction knows, `teams` are those for which this
-    login can push; a folder has none.
+    `kinds` is the number of secret kinds that redaction knows, and `caution` says what that means
+    for a person; `teams` are those for which this login can push; a folder has none.
     """
 
     place: str
@@ -122,6 +126,7 @@ class Push:
     refused: tuple[RefusedSession, ...]
     longest: tuple[LeavingText, ...]
     kinds: int
+    caution: str
     team: str | None = None
     teams: tuple[str, ...] = ()
 
@@ -204,6 +209,7 @@ def prepare_push(services: Services, params: PushParams) -> Steps[Preparation]:
         tuple(refused),
         _longest(going),
         KINDS_OF_SECRETS,
+        _CAUTION,
         params.team,
         teams,
     )

@@ -7,6 +7,7 @@ from typing import Any
 from attrs import frozen
 
 from codex_checkpoints.codex import resume
+from codex_checkpoints.core.context_text import beside_text
 from codex_checkpoints.core.converters import stored
 from codex_checkpoints.core.restore import lineage as trees
 from codex_checkpoints.core.restore import pack, records
@@ -65,7 +66,8 @@ class RestoreContents(RestoreOrigin):
     """The state that a branch begins with.
 
     `pack` is the text that a hard branch begins with; `headline` and `carried` are for a
-    notification.
+    notification.  `besideText` says what the tokens of a hard branch do not count, null for a soft
+    one.
     """
 
     marked_at: str
@@ -75,6 +77,7 @@ class RestoreContents(RestoreOrigin):
     tokens_before: int | None
     tokens_after: int | None
     context_window: int | None
+    beside_text: str | None
     pack: str | None
     pack_tokens: int | None
     budget: int | None
@@ -287,6 +290,7 @@ def _contents(record: records.Restore, pack: str | None) -> dict[str, Any]:
         "tokens_before": record.tokens.before,
         "tokens_after": record.tokens.after,
         "context_window": record.tokens.window,
+        "beside_text": beside_text(None) if record.context_reset else None,
         "pack": pack,
         "pack_tokens": None if record.pack is None else record.pack.tokens,
         "budget": None if record.pack is None else record.pack.budget,

@@ -17,20 +17,8 @@ from codex_checkpoints.sections.model import (
     record,
     table,
 )
+from codex_checkpoints.sections.previews import DIGEST_SECTIONS
 from codex_checkpoints.sections.words import listed
-
-_TITLES = {
-    "STATUS": ("Status", "line"),
-    "REQUESTS": ("Requests", "request"),
-    "OUTCOMES": ("Answers", "answer"),
-    "CHANGES": ("Changed files", "changed file"),
-    "CHECKS": ("Commands", "command"),
-    "PINNED": ("Pins", "pin"),
-    "EARLIER_SUMMARY": ("Summary by Codex", "line of Codex's summary"),
-    "KEY_LINES": ("Key lines", "key line"),
-}
-"""The title of each section, and the noun for one of its lines."""
-
 
 _ANCHOR = re.compile(r"- (?:t\d+ )?#\d+ ")
 """The beginning of a line with an anchor, which has columns of its own."""
@@ -41,7 +29,7 @@ def digest_page(digest: Digest, about: PageLine, session_id: str) -> Page:
     if digest.text == "":
         return Page("Digest", (about, line(no_digest(digest.budget))), ())
     cost = f"{digest.tokens:,} of at most {digest.budget:,} tokens"
-    left = listed(_counted(name, digest.left.get(name, 0)) for name in _TITLES)
+    left = listed(_counted(name, digest.left.get(name, 0)) for name in DIGEST_SECTIONS)
     lines = [about, line(cost), *([line(f"Left out: {left}")] if left else [])]
     groups = groupby(digest.lines, lambda each: each.section)
     return Page(
@@ -55,13 +43,12 @@ def no_digest(budget: int) -> str:
 
 
 def _counted(section: str, count: int) -> str | None:
-    one = _TITLES[section][1]
-    many = f"lines{one.removeprefix('line')}" if one.startswith("line") else f"{one}s"
+    _, one, many = DIGEST_SECTIONS[section]
     return f"{count:,} {one if count == 1 else many}" if count else None
 
 
 def _section(name: str, lines: Sequence[DigestLine], session_id: str) -> Section:
-    title = _TITLES.get(name, (name, ""))[0]
+    title = DIGEST_SECTIONS.get(name, (name,))[0]
     if all(each.ref is None for each in lines):
         return Section(
             name, title, sentences=tuple(line(each.text.removeprefix("- ")) for each in lines)

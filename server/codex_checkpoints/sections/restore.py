@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
+from codex_checkpoints.core.context_text import beside_text
 from codex_checkpoints.core.restore.lineage import Node
 from codex_checkpoints.core.restore.pack_items import Deferred, Item, LinkKind, Reason
 from codex_checkpoints.core.restore.records import (
@@ -25,9 +26,9 @@ from codex_checkpoints.sections.model import (
     row,
     table,
 )
+from codex_checkpoints.sections.previews import MODES, PACK_PARTS, item_name
 from codex_checkpoints.service.restore.listing import Listed
 
-_MODES = {"soft": "Continue with context", "hard": "Reset context for performance"}
 _MADE: dict[LinkKind, str] = {
     "restore": "restored",
     "compaction": "compacted",
@@ -35,16 +36,6 @@ _MADE: dict[LinkKind, str] = {
     "pull": "pulled",
     "revert": "rolled back",
     "subagent": "subagent",
-}
-_PARTS = {
-    "notice": "Notice and lineage",
-    "mode": "Mode and reason",
-    "notes": "Notes",
-    "files": "Files",
-    "pinned": "Pinned",
-    "commands": "Commands",
-    "window": "Last messages",
-    "digest": "Digest",
 }
 _REASONS: dict[Reason, str] = {
     "budget": "no room within the size limit",
@@ -54,17 +45,6 @@ _REASONS: dict[Reason, str] = {
     "no_lines": "the file has no such lines",
     "unreadable": "cannot be read",
     "bound": "longer than it may be",
-}
-_ITEMS = {
-    ("notes", "step"): "Step",
-    ("notes", "decision"): "Decision",
-    ("notes", "fact"): "Fact",
-    ("files", "reread"): "Lines to read again of",
-    ("pinned", "message"): "Pinned message",
-    ("pinned", "note"): "Pinned note",
-    ("pinned", "text"): "Pinned text",
-    ("commands", "command"): "Command",
-    ("window", "message"): "Message",
 }
 _FALLBACKS = {
     "weak_hash": "compared by size and time, not by content",
@@ -94,8 +74,9 @@ def restore_page(
     about = (
         line(headline_of(restore)),
         line(carried_in(restore)),
-        line(f"{_MODES.get(restore.mode, restore.mode)}, ", Part(restore.restored_at, "time")),
+        line(f"{MODES.get(restore.mode, restore.mode)}, ", Part(restore.restored_at, "time")),
         line("Context: ", _size(restore.tokens.before), " → ", _size(restore.tokens.after)),
+        *([line(beside_text(None))] if restore.context_reset else []),
         *(line(Part(f"{each}.", state="warning")) for each in warnings),
     )
     sections = (
@@ -212,7 +193,7 @@ def _carried(restore: Restore) -> Section:
         "carried",
         "Carried over",
         rows=(
-            *(row(_PARTS[each], of(each)) for each in parts),
+            *(row(PACK_PARTS[each], of(each)) for each in parts),
             row("Excerpts", str(len(restore.references.chunks))),
             row("Patches and tool outputs", str(len(restore.references.system))),
             row("Conversation", conversation),
@@ -234,9 +215,10 @@ def _pack(listed: Listed, state: Checkpoint | None) -> Iterator[Section]:
         has_reason = any(isinstance(each, Deferred) for each in items)
         rows = (
             (
-                _PARTS.get(each.part, each.part),
+                PACK_PARTS.get(each.part, each.part),
                 *((_REASONS.get(each.reason, each.reason),) if isinstance(each, Deferred) else ()),
-                (notes.get(each.id) if each.part == "notes" else None) or _item_name(each),
+                (notes.get(each.id) if each.part == "notes" else None)
+                or item_name(each.part, each.id),
             )
             for each in items
         )
@@ -262,15 +244,6 @@ def _notes_in(state: Checkpoint | None) -> Mapping[str, str]:
         return {}
     steps = {f"step:{each.id}": each.text for each in state.plan.steps}
     return steps | {f"decision:{each.decision_id}": each.decision for each in state.decisions}
-
-
-def _item_name(item: Item | Deferred) -> str:
-    """Return the name of an item for people; a file goes by its path."""
-    if item.part == "notes" and item.id.partition(":")[0] == "task":
-        return "The task"
-    kind, _, own = item.id.partition(":")
-    name = _ITEMS.get((item.part, kind))
-    return item.id if name is None else f"{name} {own}"
 
 
 def _known(state: Checkpoint | None, restore: Restore) -> Iterator[Section]:

@@ -19,8 +19,7 @@ export interface CompactionView {
     | "tokensBefore"
     | "tokensBeforeSource"
     | "tokensAfter"
-    | "tokensBeside"
-    | "bound"
+    | "sizeText"
     | "contextWindow"
     | "remarkText"
   >;

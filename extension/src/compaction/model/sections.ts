@@ -1,18 +1,10 @@
 /** Titles of a digest's sections, in order. */
 
+import { DIGEST_SECTIONS } from "../../client/words.ts";
 import { counted } from "../../common/model/text.ts";
 
-/** The title of each section, and the singular and plural names of its lines. */
-const SECTIONS: Readonly<Record<string, readonly [title: string, one: string, many: string]>> = {
-  STATUS: ["Status", "line", "lines"],
-  REQUESTS: ["Requests", "request", "requests"],
-  OUTCOMES: ["Answers", "answer", "answers"],
-  CHANGES: ["Changed files", "changed file", "changed files"],
-  CHECKS: ["Commands", "command", "commands"],
-  PINNED: ["Pins", "pin", "pins"],
-  EARLIER_SUMMARY: ["Summary by Codex", "line of Codex's summary", "lines of Codex's summary"],
-  KEY_LINES: ["Key lines", "key line", "key lines"],
-};
+type Names = readonly [title: string, one: string, many: string];
+const SECTIONS: Readonly<Record<string, Names>> = DIGEST_SECTIONS;
 
 export const SECTION_NAMES: readonly string[] = Object.keys(SECTIONS);
 

@@ -13,6 +13,7 @@ import {
   type Appearance,
   age,
   dotted,
+  harmless,
   listed,
   plain,
   tokenCount,
@@ -29,12 +30,8 @@ export function figures(done: Compacted): string {
   );
 }
 
-export function notice(done: Compacted): string {
-  const said =
-    done.into === "new"
-      ? `Compacted into a new session: ${changeText(done)}. The original stays as it is.`
-      : `Compacted in place: ${changeText(done)}. The old history stays in the file.`;
-  return done.remarkText === null ? said : `${said} ${plain(done.remarkText)}`;
+export function notice({ headline, remarkText }: Compacted): string {
+  return harmless([headline, remarkText ?? ""].join(" "));
 }
 
 function changeText(done: Compacted): string {

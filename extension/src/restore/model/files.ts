@@ -1,13 +1,12 @@
 /** The files of a restore: rows in the server's words, and the texts of a page. */
 
 import type { RestoredFile, RestoredFiles } from "../../client/protocol.ts";
+import { SCOPES as NAMES, SCOPE_EFFECTS } from "../../client/words.ts";
 import { counted, cut, dotted, iconless, plain } from "../../common/model/text.ts";
 
 /** The parts that a restore brings back. */
 export const SCOPES = ["conversation", "files", "both"] as const;
 export type Scope = (typeof SCOPES)[number];
-
-export const RESTRICTED = "This window is in Restricted Mode: no files are restored.";
 
 /** The files of a restore page; `sentence` describes the plan, or why there is none. */
 export interface FilesView {
@@ -38,18 +37,12 @@ export function lineCounts({ added, removed }: RestoredFile): string {
 }
 
 export function scopeLabel(scope: Scope): string {
-  return { conversation: "Conversation", files: "Files", both: "Both" }[scope];
+  return NAMES[scope];
 }
 
 /** Describe the effect of a restore, and its limits. */
 export function promise(scope: Scope): string {
-  return {
-    conversation:
-      "Your files are not changed. Restore starts a new session, and this one stays as it is.",
-    files:
-      "Only the ticked files are written, and Undo puts them back. The session stays as it is.",
-    both: "Only the ticked files are written, and Undo puts them back. Restore starts a new session, and this one stays as it is.",
-  }[scope];
+  return SCOPE_EFFECTS[scope];
 }
 
 /** The label of the button that restores. */

@@ -8,6 +8,7 @@ import type {
   RestoreEntry,
   SessionSummary,
 } from "../../client/protocol.ts";
+import { MODE_EFFECTS, MODES, PACK_ITEMS, PACK_PARTS } from "../../client/words.ts";
 import {
   counted,
   cut,
@@ -50,13 +51,11 @@ export function readOptions(value: unknown): RestoreOptions {
 }
 
 export function modeLabel(mode: string): string {
-  return mode === "hard" ? "Reset context for performance" : "Continue with context";
+  return MODES[readMode(mode)];
 }
 
 export function modeAbout(mode: Mode): string {
-  return mode === "hard"
-    ? "An empty context with a short summary of what was recorded. The conversation stays in the original session."
-    : "The whole conversation up to the marker. The context is as full as it was then.";
+  return MODE_EFFECTS[mode];
 }
 
 export function nameOf(label: string, checkpointId: string): string {
@@ -86,30 +85,8 @@ export function shareOf(tokens: number | null, window: number | null): number | 
 }
 
 export function partName(part: string): string {
-  const names: Record<string, string> = {
-    notice: "Notice and lineage",
-    mode: "Mode and reason",
-    notes: "Notes",
-    files: "Files",
-    pinned: "Pinned",
-    commands: "Commands",
-    window: "Last messages",
-    digest: "Digest",
-  };
-  return names[part] ?? part;
+  return (PACK_PARTS as Readonly<Record<string, string>>)[part] ?? part;
 }
-
-const ITEMS: Readonly<Record<string, string>> = {
-  "notes/step": "Step",
-  "notes/decision": "Decision",
-  "notes/fact": "Fact",
-  "files/reread": "Lines to read again of",
-  "pinned/message": "Pinned message",
-  "pinned/note": "Pinned note",
-  "pinned/text": "Pinned text",
-  "commands/command": "Command",
-  "window/message": "Message",
-};
 
 /** Name an item of a pack for people; a file and a pinned file go by their id. */
 export function itemName({ part, id }: PackItem): string {
@@ -117,7 +94,7 @@ export function itemName({ part, id }: PackItem): string {
     return "The task";
   }
   const [, kind = "", own = ""] = /^(\w+):(.*)$/s.exec(id) ?? [];
-  const name = ITEMS[`${part}/${kind}`];
+  const name = (PACK_ITEMS as Readonly<Record<string, string>>)[`${part}/${kind}`];
   return name === undefined ? id : `${name} ${own}`;
 }
 

@@ -1,7 +1,8 @@
 /** The model of the push preview: the data that is sent, and the data that never is. */
 
 import type { LeavingText, Push, PushedSession, ShownSession } from "../../client/protocol.ts";
-import { counted, cut, dotted, plain } from "../../common/model/text.ts";
+import { LEFT_OUT, NEVER_PUSHED, NOTHING_NEW } from "../../client/words.ts";
+import { cut, dotted, plain } from "../../common/model/text.ts";
 import { byteWords, placeName, type Remote, sizeWords } from "./texts.ts";
 
 /** The preview of the push of one session. */
@@ -45,21 +46,6 @@ export interface LongText {
   readonly beginning: string;
 }
 
-const LEFT_OUT: Readonly<Record<string, string>> = {
-  images: "Images",
-  audio: "Audio recordings",
-  binary: "Other binary data",
-  encrypted: "Texts that are encrypted for your account",
-  unreadable: "Lines that cannot be read",
-};
-
-const NEVER = [
-  "Your files: only their names and the texts in the conversation leave.",
-  "Hashes as proof, so that nothing is taken as verified elsewhere.",
-  "Images, and texts that are encrypted for your account.",
-  "A session with a private key, or in a folder that the setting neverPush names.",
-];
-
 /** Make the view of a preview; null if the session was refused. */
 export function pushView(name: string, push: Push, remote: Remote, done = ""): PushView | null {
   const [session] = push.sessions;
@@ -76,12 +62,10 @@ export function pushView(name: string, push: Push, remote: Remote, done = ""): P
     size: sizeWords(session),
     readers: readersOf(remote, push.teams),
     facts: factsOf(session),
-    warning:
-      `Redaction knows ${counted(push.kinds, "1 kind", `${push.kinds} kinds`)} of secrets and no more: a secret of another kind, or ` +
-      "one in plain words, leaves.",
+    warning: push.caution,
     longest: push.longest.map(longText),
-    never: NEVER,
-    unchanged: isUnchanged ? "This session is there already, and nothing new leaves." : "",
+    never: NEVER_PUSHED,
+    unchanged: isUnchanged ? NOTHING_NEW : "",
     done,
   };
 }
@@ -100,6 +84,8 @@ function readersOf(remote: Remote, teams: readonly string[]): readonly Reader[] 
   return [own, ...others];
 }
 
+const PARTS: Readonly<Record<string, readonly [one: string, many: string]>> = LEFT_OUT;
+
 function factsOf({ redacted, leftOut }: PushedSession): readonly Fact[] {
   const count = (number: number) => number.toLocaleString("en-US");
   const secrets = Object.entries(redacted).map(([kind, number]) => ({
@@ -107,7 +93,7 @@ function factsOf({ redacted, leftOut }: PushedSession): readonly Fact[] {
     value: count(number),
   }));
   const parts = Object.entries(leftOut).map(([kind, number]) => ({
-    name: `Left out: ${LEFT_OUT[kind] ?? plain(kind)}`,
+    name: `Left out: ${PARTS[kind]?.[1] ?? plain(kind)}`,
     value: count(number),
   }));
   return [...secrets, ...parts];

@@ -227,10 +227,6 @@ def _scaled(done: Compacted) -> tuple[str, ...]:
     return (words,)
 
 
-UNREPORTED = "Codex's own instructions, usually 6,000 to 18,000"
-"""The part of the context that is unknown if a session reported no tokens."""
-
-
 def compaction_lines(done: Compacted, screen: Screen) -> list[str]:
     """Return the effects of a compaction: sizes, kept and dropped items, and the next session."""
     kinds = Counter(piece.kind for piece in done.dropped)
@@ -239,14 +235,11 @@ def compaction_lines(done: Compacted, screen: Screen) -> list[str]:
     again = done.tokens_sent_again
     before = f"{done.tokens_before:,} tokens in use ({done.tokens_before_source})"
     after = f"{done.tokens_after:,} ({done.tokens_after_source})"
-    beside = f"instructions and tools stay: {done.tokens_beside or 0:,}"
-    if done.tokens_beside is None:
-        beside = f"plus {UNREPORTED}"
     lines = [
-        f"{before} → {after}; {beside}",
+        f"{before} → {after}",
         *(() if done.remark_text is None else (f"! {done.remark_text}",)),
         *_scaled(done),
-        f"size limit: {done.bound:,} tokens, for a session of any length",
+        done.size_text,
         f"kept: {_sized(done.kept)}",
         *([f"cut in the middle: {_sized(done.truncated)}"] if done.truncated else []),
         f"left out: {_sized(done.dropped)}" + (f" ({left_out})" if left_out else ""),
@@ -260,10 +253,8 @@ def compaction_lines(done: Compacted, screen: Screen) -> list[str]:
         *(f"hook {each.number}: {each.outcome}" for each in done.hooks),
         *(() if done.contents is None else (each.message for each in done.contents.warnings)),
     ]
-    if done.compaction_id is None:
-        where = "a new session" if done.into == "new" else "the same session"
-        lines = [f"Nothing was written. Work would continue in {where}.", *lines]
-    else:
+    lines = [done.headline, *lines]
+    if done.compaction_id is not None:
         lines = [
             f"Compacted: {done.compaction_id}",
             *lines,

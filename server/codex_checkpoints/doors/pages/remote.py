@@ -16,16 +16,10 @@ from codex_checkpoints.operations.remote import (
     RemoteStatus,
 )
 from codex_checkpoints.operations.remote_search import SearchRemoteAnswer
+from codex_checkpoints.sections.previews import LEFT_OUT
 from codex_checkpoints.sections.terminal import DIM, Screen, fit, moment, plain
 from codex_checkpoints.storage.contract import folder_name
 
-_LEFT_OUT = {
-    "images": ("1 image", "{n} images"),
-    "audio": ("1 audio recording", "{n} audio recordings"),
-    "binary": ("1 block of binary data", "{n} blocks of binary data"),
-    "encrypted": ("1 encrypted text", "{n} encrypted texts"),
-    "unreadable": ("1 unreadable line", "{n} unreadable lines"),
-}
 _STATES = {
     "pushed": "pushed",
     "unchanged": "already there",
@@ -128,10 +122,7 @@ def preview_lines(record: Push, screen: Screen) -> Iterator[str]:
             beginning = " ".join(plain(text.beginning).split())
             yield f"{screen.tinted(DIM, head)}{screen.cut_after(head, beginning, 60)}"
     yield ""
-    yield (
-        f"Redaction knows {record.kinds} kinds of secrets and no more: a secret of another kind, "
-        "or one in plain words, leaves."
-    )
+    yield record.caution
 
 
 def _leaving_lines(each: PushedSession, screen: Screen) -> Iterator[str]:
@@ -146,10 +137,8 @@ def _leaving_lines(each: PushedSession, screen: Screen) -> Iterator[str]:
 
 
 def _left_out(counts: Mapping[str, int]) -> str:
-    words = ((_LEFT_OUT[kind], count) for kind, count in counts.items() if kind in _LEFT_OUT)
-    return ", ".join(
-        one if count == 1 else several.format(n=count) for (one, several), count in words
-    )
+    words = ((LEFT_OUT[kind], count) for kind, count in counts.items() if kind in LEFT_OUT)
+    return ", ".join(f"{count} {one if count == 1 else many}" for (one, many), count in words)
 
 
 def push_question(record: Push) -> str:

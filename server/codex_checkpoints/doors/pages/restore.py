@@ -9,6 +9,7 @@ from codex_checkpoints.operations import history, packs, restore
 from codex_checkpoints.operations import markers as marking
 from codex_checkpoints.sections.lines import page_lines
 from codex_checkpoints.sections.packs import import_page
+from codex_checkpoints.sections.previews import FILE_NOTES, NOT_AS_THEN
 from codex_checkpoints.sections.terminal import (
     AMBER,
     GREEN,
@@ -102,7 +103,7 @@ def restored_lines(done: restore.Restored, screen: Screen) -> list[str]:
     lines = [
         plain(would if done.dry_run else done.headline),
         plain(done.carried),
-        f"Context: {_size(done.tokens_before)} → {_size(done.tokens_after)} tokens",
+        _context_line(done),
         *(f"! {plain(each.message)}" for each in done.warnings),
     ]
     if done.dry_run:
@@ -113,7 +114,13 @@ def restored_lines(done: restore.Restored, screen: Screen) -> list[str]:
     return [*lines, f"Details: {plain(details)}", plain(f"→ {screen.codex(done.resume)}")]
 
 
-_NOT_AS_THEY_WERE = {"drift": "changed since", "missing_files": "no longer there"}
+def _context_line(done: restore.Restored) -> str:
+    """Return the tokens in use before and after, and what the second figure does not count."""
+    sizes = f"Context: {_size(done.tokens_before)} → {_size(done.tokens_after)} tokens"
+    return sizes if done.beside_text is None else f"{sizes}. {done.beside_text}"
+
+
+_NOT_AS_THEY_WERE = ("drift", "missing_files")
 
 
 def _kept(done: restore.Restored) -> Iterator[str]:
@@ -128,12 +135,12 @@ def _kept(done: restore.Restored) -> Iterator[str]:
     )
     yield from _listed("Files that it refers to:", files)
     others = (
-        f"{file}  {_NOT_AS_THEY_WERE[each.code]}"
+        f"{file}  {FILE_NOTES[each.code]}"
         for each in done.warnings
         if each.code in _NOT_AS_THEY_WERE
         for file in each.files
     )
-    yield from _listed("Not as they were at the end of the marker's turn:", others)
+    yield from _listed(NOT_AS_THEN, others)
     unknown = (file for each in done.warnings if each.code == "not_compared" for file in each.files)
     yield from _listed("Not known whether they are as they were then:", unknown)
 
@@ -241,4 +248,5 @@ def imported_lines(record: packs.Imported, screen: Screen) -> list[str]:
 
 def _held(record: packs.Exported | packs.Imported) -> list[str]:
     notices = (plain(f"! {each.message}") for each in record.left_behind)
-    return [packs.contents(record.counts), *notices]
+    done = packs.contents(record.counts) if record.dry_run else plain(record.headline)
+    return [done, *notices]

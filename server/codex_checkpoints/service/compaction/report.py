@@ -20,6 +20,7 @@ from codex_checkpoints.core.compaction.replacement import (
     Replacement,
     Terms,
 )
+from codex_checkpoints.core.context_text import beside_text
 from codex_checkpoints.service.compaction.request import (
     Compacted,
     CompactionRequest,
@@ -69,6 +70,8 @@ def report_of(  # noqa: PLR0913 - request, result, and its record
         determinism=plan.determinism,
         placement=plan.placement,
         bound=report.bound,
+        size_text=f"At most {report.bound:,} tokens. {beside_text(report.calibration.overhead)}",
+        headline=_headline(plan, request.into, is_done=contents is None),
         kinds_before=report.kinds_before,
         kinds_after=report.kinds_after,
         kept=report.kept,
@@ -97,6 +100,19 @@ def report_of(  # noqa: PLR0913 - request, result, and its record
         contents=contents,
         resume=None if session_id is None else resume(session_id),
     )
+
+
+def _headline(plan: CompactionPlan, into: Into, *, is_done: bool) -> str:
+    """Return a line for a notification: the place, both sizes, and what happens to the original."""
+    report = plan.built.report
+    before = f"{'~' * (report.before.source == 'estimated')}{report.before.tokens:,}"
+    sizes = f"{before} → ~{report.after:,} tokens"
+    if not is_done:
+        where = "a new session" if into == "new" else "the same session"
+        return f"Nothing was written. Work would continue in {where}: {sizes}."
+    if into == "new":
+        return f"Compacted into a new session: {sizes}. The original stays as it is."
+    return f"Compacted in place: {sizes}. The old history stays in the file."
 
 
 def _remark_text(plan: CompactionPlan, into: Into | None) -> str | None:

@@ -165,7 +165,8 @@ class Compacted:
     `digestTokens` the size of the digest in it.  `tokensSentAgain` is the standing context that the
     next turn sends again.  `remark` is `cut_off` if the last turn was cut off, else `saves_nothing`
     or `saves_little` if less than a tenth is saved, else null; `remarkText` says it in sentences,
-    and after a compaction whether a goal stays with the old session.
+    and after a compaction whether a goal stays with the old session.  `sizeText` says the limit
+    and `tokensBeside` in sentences; `headline` is for a notification.
     """
 
     compaction_id: str | None
@@ -188,6 +189,8 @@ class Compacted:
     remark: str | None
     remark_text: str | None
     bound: int
+    size_text: str
+    headline: str
     digest_tokens: int
     context_window: int | None
     kinds_before: Mapping[ItemKind, int]

@@ -26,7 +26,7 @@ from codex_checkpoints.core.digest.extract import DigestExtract
 from codex_checkpoints.core.digest.ignored_files import Ignoring
 from codex_checkpoints.core.digest.records import DigestSource
 from codex_checkpoints.core.digest.render import digest_v1
-from codex_checkpoints.core.fields import Json, load, object_of, text_of
+from codex_checkpoints.core.fields import load, object_of
 from codex_checkpoints.core.restore.markers import (
     AnyPin,
     Marker,
@@ -306,7 +306,7 @@ class Planner:
         record = restore_of(
             contents,
             pack,
-            tokens=_figures(trace, pack, head),
+            tokens=_figures(trace, pack),
             caps=sessions.settings.caps_for(state.model).as_json(),
             source_window=self._window(seq),
             source_digest=own.digest,
@@ -504,13 +504,12 @@ class Planner:
         return opened[-1].window_id if opened else None
 
 
-def _figures(trace: Trace, pack: StatePack | None, head: Json) -> TokenFigures:
+def _figures(trace: Trace, pack: StatePack | None) -> TokenFigures:
     """Return the tokens in use at the turn, and at the beginning of the branch (AGN-15)."""
     state = trace.replay.state
     known = None if state.tokens is None or state.tokens_stale else state.tokens.total
     if pack is None:
         return TokenFigures(known, known, state.window)
-    instructions = text_of(object_of(head.get("base_instructions")).get("text")) or ""
+    # Only the history, as in a list of windows: the branch has reported nothing yet.
     begins_with = tokens.of_item(user_message([pack.text])) if pack.text else 0
-    after = begins_with + tokens.approximate_tokens(instructions)
-    return TokenFigures(known, after, state.window)
+    return TokenFigures(known, begins_with, state.window)
