@@ -1028,7 +1028,7 @@ def test_command_line_compacts_and_undoes(home: Home) -> None:
     undone = home.json("uncompact", done["compactionId"])
 
     assert set(done) >= KEYS
-    ids = {"compactionId", "sessionId", "windows", "contents", "resume"}
+    ids = {"compactionId", "sessionId", "windows", "contents", "resume", "headline"}
     assert {key: done[key] for key in done.keys() - ids} == {
         key: preview[key] for key in preview.keys() - ids
     }

@@ -1288,7 +1288,8 @@ def test_compaction_and_windows_agree_about_the_size(home: Home) -> None:
     after = json.loads(home.here("windows", thread(1), "--json").stdout)[-1]["tokensAfter"]
 
     sizes = (
-        r"(.+) tokens in use \(reported\) → (.+) \(estimated\); instructions and tools stay: (.+)\n"
+        r"(.+) tokens in use \(reported\) → (.+) \(estimated\)\n"
+        r"At most .+ tokens\. Instructions and tools stay: about (.+) tokens\.\n"
     )
     (told,) = re.findall(sizes, words)
     before, size, beside = (int(each.replace(",", "")) for each in told)
@@ -1316,7 +1317,8 @@ def test_figures_of_a_compaction_add_up(home: Home) -> None:
     assert abs(done["tokensAfter"] - new) <= 50, "a note stands in each cut"
     old = told("kept") + told("left out") + sum(each["tokens"] for each in done["truncated"])
     assert (done["tokensBefore"], done["tokensBeside"]) == (old, None)
-    assert "; plus Codex's own instructions, usually 6,000 to 18,000\n" in words
+    assert f"\n{done['sizeText']}\n" in words
+    assert done["sizeText"].endswith(" Plus Codex's own instructions, usually 6,000 to 18,000.")
     contents = done["contents"]
     parts = contents["stateTokens"] + contents["digest"]["tokens"]
     parts += sum(each["tokens"] for each in contents["messages"])
