@@ -183,6 +183,30 @@ def test_hard_branch_holds_the_pack_and_no_conversation(home: Home):
     assert windows[-1]["tokensAfter"] == done.record.tokens.after
 
 
+def test_size_of_a_hard_branch_is_one_count_that_leaves_out_codex_instructions(home: Home):
+    head = session(cwd=str(home.user), base_instructions={"text": "Be plain. " * 4_000})
+    home.put(rollout(head, turn(user("Fix the login")), tokens(90_000)))
+    marker = home.json("mark", thread(1), "--turn", "1", "--label", "here")["checkpointId"]
+    beside = "Plus Codex's own instructions, usually 6,000 to 18,000."
+    command = ("restore", thread(1), marker, "--mode", "hard")
+
+    preview = home.json(*command, "--dry-run")
+    printed = home.run(*command, "--dry-run").stdout.decode()
+    done = home.json(*command)
+
+    (size,) = {each["tokensAfter"] for each in (preview, done)}
+    assert size < 2_000
+    assert f"→ {size:,} tokens. {beside}\n" in printed
+    assert preview["besideText"] == done["besideText"] == beside
+    branch_id = done["sessionId"]
+    (row,) = (each for each in home.json("sessions") if each["sessionId"] == branch_id)
+    assert row["contextTokens"] == size
+    assert home.json("windows", branch_id)[-1]["tokensAfter"] == size
+    details = home.run("restore-details", done["operationId"]).stdout.decode()
+    assert beside in details
+    assert home.json(*command[:-1], "soft", "--dry-run")["besideText"] is None
+
+
 @pytest.mark.parametrize(("mode", "source"), [("hard", "estimated"), ("soft", "reported")])
 def test_list_shows_the_size_of_a_branch_before_it_continues(home: Home, mode: str, source: str):
     done = restored(home, mode)
