@@ -305,7 +305,7 @@ test("the preview of a push lists what leaves, what was redacted, and what never
     { name: "Redacted: url password", value: "1" },
     { name: "Left out: images", value: "3" },
   ]);
-  assert.deepEqual(view?.longest, [{ line: "12", chars: "4,000", beginning: "A long [2J text" }]);
+  assert.deepEqual(view?.longest, [{ line: "12", chars: "4,000", beginning: "A long [2J text…" }]);
   assert.equal(view?.warning, push.caution);
   assert.match(view?.never.join(" ") ?? "", /files.*Hashes.*Images.*private key/);
   assert.deepEqual([view?.unchanged, view?.done], ["", ""]);

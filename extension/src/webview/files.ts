@@ -115,6 +115,7 @@ export class FileChoice {
       input.checked = scope === this.#scope;
       input.disabled = scope !== "conversation" && this.#offered.length === 0;
     }
+    this.element.classList.toggle("idle", this.#scope === "conversation");
     const plan = this.#view?.plan ?? null;
     const known = plan?.rows ?? [];
     const rows = known.filter(({ state }) => state !== "same");

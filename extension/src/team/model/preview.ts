@@ -2,7 +2,7 @@
 
 import type { LeavingText, Push, PushedSession, ShownSession } from "../../client/protocol.ts";
 import { LEFT_OUT, NEVER_PUSHED, NOTHING_NEW } from "../../client/words.ts";
-import { cut, dotted, plain } from "../../common/model/text.ts";
+import { dotted, plain } from "../../common/model/text.ts";
 import { byteWords, placeName, type Remote, sizeWords } from "./texts.ts";
 
 /** The preview of the push of one session. */
@@ -103,7 +103,7 @@ function longText({ line, chars, beginning }: LeavingText): LongText {
   return {
     line: line.toLocaleString("en-US"),
     chars: chars.toLocaleString("en-US"),
-    beginning: cut(plain(beginning), 300),
+    beginning: [...beginning].length < chars ? `${plain(beginning)}…` : plain(beginning),
   };
 }
 
