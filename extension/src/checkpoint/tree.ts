@@ -73,7 +73,7 @@ export class CheckpointTree extends Tree<CheckpointNode> {
     const checkpoint: Checkpoint = JSON.parse(shown.text);
     const nodes = checkpointNodes(checkpoint, shown, items, pins);
     const artifacts = shown.recent.length;
-    this.server.log.info(`checkpoint ${sessionId}: seq ${session.seq}, ${artifacts} artifacts`);
+    this.server.log.info(`checkpoint ${sessionId}: seq ${session.seq}, artifacts: ${artifacts}`);
     const all = received === null ? nodes : [...nodes, receivedNode(received, Date.now())];
     if (isNewest()) {
       this.showMessage("");

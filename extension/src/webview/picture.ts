@@ -149,7 +149,7 @@ function numberAt(turn: number, place: number, height: number): HTMLElement {
 
 export function legend({ rows, window, trigger, merged }: SessionView, isFull: boolean): string {
   const parts = [
-    merged > 1 ? `Each step is ${merged} turns.` : "",
+    merged > 1 ? `Turns per step: ${merged}.` : "",
     window === null || isFull // its axis has the numbers
       ? ""
       : `Window: ${tokenCount(window)}${trigger === null ? "" : `, compaction suggested from ${trigger.toLocaleString("en-US")}`}.`,
