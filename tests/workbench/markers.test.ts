@@ -97,6 +97,12 @@ test("turns are marked, reverted turns shown and branches opened, all from the l
     await shows(row("marker before testing, turn 2, now"));
   });
 
+  await step(t, "a session with a marker can be restored from its own menu", async () => {
+    await workbench.menu(session, "Restore from Marker…", choice("before testing"));
+    await page.keyboard.press("Escape");
+    await picker.waitFor({ state: "hidden" });
+  });
+
   await step(t, "a marker renamed in a folded session has its new name when unfolded", async () => {
     const asked = () => workbench.log.split("sessions here: ").length;
     const [marker] = lab.run("marks", made);

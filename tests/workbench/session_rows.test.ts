@@ -87,7 +87,31 @@ test("a click previews a session, Enter opens it, and all visible parts agree", 
     await agree(paint);
   });
 
+  await step(t, "the menu of a row and its submenus are reached by keyboard alone", async () => {
+    await row(sweep).click();
+    await agree(sweep);
+    await page.keyboard.press("Shift+F10");
+    const entry = page.locator(".monaco-menu .action-item.focused");
+    const submenu = entry.filter({ hasText: /^Show$/ });
+    await page.getByRole("menuitem", { name: "Show", exact: true }).waitFor();
+    for (let downs = 0; downs < 12 && (await submenu.count()) === 0; downs++) {
+      await page.keyboard.press("ArrowDown");
+    }
+    await page.keyboard.press("ArrowRight");
+    await entry.filter({ hasText: /^Open Transcript$/ }).waitFor();
+    await workbench.screenshot("menu of a row");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    const picker = page.locator(".quick-input-widget:visible");
+    await picker.locator(".quick-input-title").getByText("Turns").waitFor();
+    await page.keyboard.press("Escape");
+    await agree(sweep);
+  });
+
   await step(t, "a page whose session is deleted has one button left", async () => {
+    await row(paint).click();
+    await agree(paint);
     const whole = readFileSync(fileOf(lab.codexHome, first));
     const path = fileOf(lab.codexHome, first);
     const shown = inFront(page);
