@@ -34,9 +34,8 @@ from codex_checkpoints.core.compaction.handoff import (
 from codex_checkpoints.doors import hook
 from codex_checkpoints.places import Places
 from codex_checkpoints.service.connect.hook_calls import Call
-from codex_checkpoints.service.connect.hook_handler import HookHandler
+from codex_checkpoints.service.connect.hook_handler import HookHandler, window_of
 from codex_checkpoints.service.history import current_window, digests
-from codex_checkpoints.service.history.current_window import window_of
 from codex_checkpoints.service.history.resumed_history import Histories
 from codex_checkpoints.service.reading.session_file import bytes_between
 from codex_checkpoints.storage import index

@@ -1,8 +1,8 @@
 """Answers a hook of Codex: the view for a new window, a marker, a receipt.
 
 `core.compaction.handoff` decides whether Codex gets a view.  Nothing here starts a compaction or a
-restore (JUN-22, AGN-23).  Codex waits for a hook, so only the calls that make a digest or a marker
-import the modules for it.
+restore (JUN-22, AGN-23).  Codex waits for a hook, so only the calls that make a digest or a marker,
+or read the whole history, import the modules for it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from codex_checkpoints.core.compaction.handoff import bundle, is_due
 from codex_checkpoints.core.digest.status import status_of, with_status
 from codex_checkpoints.core.fields import digest_of
 from codex_checkpoints.service.connect.hook_calls import DOOR, UNSET_FIELDS, Call
-from codex_checkpoints.service.history.current_window import CurrentWindow, window_of
+from codex_checkpoints.service.history.current_window import CurrentWindow, window_near_the_end
 from codex_checkpoints.service.reading.checkpoints import View
 from codex_checkpoints.service.reading.derived_cache import DIGEST_RULES, CachedKind
 from codex_checkpoints.service.refusal import Refusal
@@ -166,6 +166,17 @@ class HookHandler:
         if text is not None:
             receipt["view"] = digest_of(view.encode())
         return HookAnswer(row.session_id, text, receipt)
+
+
+def window_of(sessions: Sessions, row: Row, view: str) -> CurrentWindow:
+    """Return the window to search this view in; refuses as `Histories.history`."""
+    near = window_near_the_end(sessions, row, view)
+    if near is not None:
+        return near
+    from codex_checkpoints.service.history.resumed_history import Histories
+
+    history = Histories(sessions).history(row.session_id)
+    return CurrentWindow(tuple(history.items), history.chain.current)
 
 
 def _settled(path: str) -> str:

@@ -1,7 +1,6 @@
 """Checks whether the handoff is still in the session's current context window; finds its id.
 
-Codex waits for the answer and a session may be large, so the bytes are searched from the end.  Only
-if that does not suffice does `history` read the whole.
+Codex waits for the answer and a session may be large, so the bytes are searched from the end.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from codex_checkpoints.core.agents.codex.parsing import BOM, record_of
 from codex_checkpoints.core.agents.codex.reader import CHUNK, LinePlace
 from codex_checkpoints.core.compaction.handoff import BEGINNINGS, COMPACTION, ROLLBACK, Recent
 from codex_checkpoints.core.fields import first_window, load, object_of
-from codex_checkpoints.service.history.resumed_history import Histories
 from codex_checkpoints.service.reading.derived_cache import CachedKind
 from codex_checkpoints.service.reading.session_file import bases_below, bytes_between
 from codex_checkpoints.service.sessions.sessions import Sessions
@@ -53,16 +51,10 @@ class CurrentWindow:
     window_id: str | None
 
 
-def window_of(sessions: Sessions, row: Row, view: str) -> CurrentWindow:
-    """Return the window to search this view in; refuses as `Histories.history`."""
-    near = None if row.rollout.compressed else _near_the_end(sessions, row, view)
-    if near is not None:
-        return near
-    history = Histories(sessions).history(row.session_id)
-    return CurrentWindow(tuple(history.items), history.chain.current)
-
-
-def _near_the_end(sessions: Sessions, row: Row, view: str) -> CurrentWindow | None:
+def window_near_the_end(sessions: Sessions, row: Row, view: str) -> CurrentWindow | None:
+    """Return the window to search this view in; None if only the whole history shows it."""
+    if row.rollout.compressed:
+        return None
     reader, trace = sessions.catalogue.reader, orjson.dumps(view)[1:-1]  # as encoded in a file
     path, size = row.path, row.rollout.size
     places = _places(sessions, row)
