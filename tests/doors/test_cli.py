@@ -1341,7 +1341,8 @@ def test_scaled_total_of_a_compaction_is_explained(home: Home) -> None:
     parts = sum(each["tokens"] for each in done["kept"]) + done["tokensAdded"]
     parts += done["tokensSentAgain"]
     assert abs(done["tokensBeside"] + parts * scale - done["tokensAfter"]) <= 2
-    assert f"\nthe total is {scale:.2f} times the parts below," in words
+    assert f"\n{done['sizeText']}\n" in words
+    assert f" A total is {scale:.2f} times its parts," in done["sizeText"]
 
 
 def test_compaction_that_saves_nothing_says_so_before_and_after(home: Home) -> None:

@@ -218,15 +218,6 @@ def _added(done: Compacted) -> str:
     return f"a summary of {size}"
 
 
-def _scaled(done: Compacted) -> tuple[str, ...]:
-    """Return why the parts do not add up to the total, if it is scaled by Codex's own count."""
-    if done.tokens_scale == 1000:  # noqa: PLR2004 - thousandths
-        return ()
-    scale = done.tokens_scale / 1000
-    words = f"the total is {scale:.2f} times the parts below, as Codex counted in this session"
-    return (words,)
-
-
 def compaction_lines(done: Compacted, screen: Screen) -> list[str]:
     """Return the effects of a compaction: sizes, kept and dropped items, and the next session."""
     kinds = Counter(piece.kind for piece in done.dropped)
@@ -238,7 +229,6 @@ def compaction_lines(done: Compacted, screen: Screen) -> list[str]:
     lines = [
         f"{before} → {after}",
         *(() if done.remark_text is None else (f"! {done.remark_text}",)),
-        *_scaled(done),
         done.size_text,
         f"kept: {_sized(done.kept)}",
         *([f"cut in the middle: {_sized(done.truncated)}"] if done.truncated else []),

@@ -70,7 +70,7 @@ def report_of(  # noqa: PLR0913 - request, result, and its record
         determinism=plan.determinism,
         placement=plan.placement,
         bound=report.bound,
-        size_text=f"At most {report.bound:,} tokens. {beside_text(report.calibration.overhead)}",
+        size_text=_size_text(plan),
         headline=_headline(plan, request.into, is_done=contents is None),
         kinds_before=report.kinds_before,
         kinds_after=report.kinds_after,
@@ -100,6 +100,20 @@ def report_of(  # noqa: PLR0913 - request, result, and its record
         contents=contents,
         resume=None if session_id is None else resume(session_id),
     )
+
+
+_UNSCALED = 1000
+"""The scale of an estimate, in thousandths, where Codex did not count otherwise."""
+
+
+def _size_text(plan: CompactionPlan) -> str:
+    """Return the limit, the tokens besides the history, and why the parts may not add up."""
+    report = plan.built.report
+    overhead, scale = report.calibration.overhead, report.calibration.scale
+    limit = f"At most {report.bound:,} tokens. {beside_text(overhead)}"
+    if scale == _UNSCALED:
+        return limit
+    return f"{limit} A total is {scale / _UNSCALED:.2f} times its parts, as Codex counted here."
 
 
 def _headline(plan: CompactionPlan, into: Into, *, is_done: bool) -> str:
