@@ -30,7 +30,7 @@ from codex_checkpoints.core.digest import scoring
 from codex_checkpoints.core.digest.allocation import DigestTerms
 from codex_checkpoints.core.digest.extract import DigestExtract
 from codex_checkpoints.core.digest.ignored_files import Ignoring
-from codex_checkpoints.core.digest.key_lines import quotable
+from codex_checkpoints.core.digest.key_lines import quotable, request_in
 from codex_checkpoints.core.digest.records import DigestSource
 from codex_checkpoints.core.digest.render import digest_v1
 from codex_checkpoints.core.digest.rows import WHOLE_LINE
@@ -178,7 +178,8 @@ def counted(given: Iterable[Case]) -> tuple[Counts, Counts]:
     for case in given:
         newest, best = dict[str, LineFeatures](), dict[str, LineFeatures]()
         seen = Counter[str]()
-        for row in scoring.rows_of(quotable(case.gathered, Ignoring(IGNORED), None)):
+        quotes = quotable(case.gathered, Ignoring(IGNORED), None)
+        for row in scoring.rows_of(quotes, request_in(case.gathered)):
             seen[row.text] += 1
             if len(row.text) >= WHOLE_LINE:
                 newest[row.text] = row

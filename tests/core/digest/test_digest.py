@@ -872,6 +872,12 @@ def test_imports_and_sizes_of_a_file_are_not_key_lines(script: str, rows: list[s
     assert "77" not in "\n".join(section(found, "KEY_LINES"))
 
 
+@pytest.mark.parametrize("row", ["import { bats_77 } from './cave_77';", "text-align: bats_77;"])
+def test_import_read_in_the_newest_turn_is_a_key_line(row: str) -> None:
+    found = digest(r.turn(r.user("look"), r.shell("cat hill.ts", row), r.assistant("So.")))
+    assert row in "\n".join(section(found, "KEY_LINES"))
+
+
 def test_error_with_a_size_is_a_key_line() -> None:
     told = "RuntimeError: the cave is full, its limit is 10 MB per bat"
     found = digest(r.turn(r.user("look"), r.shell("python dig.py", told, exit_code=1)))

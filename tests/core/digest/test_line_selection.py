@@ -72,7 +72,7 @@ def test_mark_of_a_gap_costs_as_much_as_a_row_of_its_length() -> None:
 
 def test_gap_between_selected_lines_is_marked() -> None:
     text = "if lamp.is_lit_in(cave):\n}\n\ndig.in_the_cave(7)\nstone = 1\nleave.the_hill(8)"
-    known = known_of([Quote(RecordPlace("s", 1), "output", "make", text)], TABLES[True])
+    known = known_of([Quote(RecordPlace("s", 1), "output", "make", text)], "", TABLES[True])
     found = choose(known.lines, known.worths, [], 400, heading=heading)
     assert [row for _, row in found.rows(0)] == [
         "if lamp.is_lit_in(cave):",
@@ -108,7 +108,7 @@ def test_two_hunks_of_a_patch_are_not_adjacent() -> None:
     hunks = ("@@\n dig.the_cave(7)\n-x\n+leave.the_cave(8)", "@@\n dig.the_hill(9)")
     text = "\n".join(["*** Update File: cave.py", *hunks])
     patch = Quote(RecordPlace("s", 1), "patch", "cave.py", text)
-    known = known_of([patch], TABLES[True])
+    known = known_of([patch], "", TABLES[True])
     found = choose(known.lines, known.worths, [], 400, heading=heading)
     assert [row for _, row in found.rows(0)] == [
         "dig.the_cave(7)",
@@ -134,7 +134,7 @@ def test_newer_line_of_a_turn_scores_higher() -> None:
     quotes = [
         Quote(RecordPlace("s", at), "output", "cat cave.py", text) for at, text in enumerate(texts)
     ]
-    worth = {each.text: each.worth for each in known_of(quotes, TABLES[True]).lines}
+    worth = {each.text: each.worth for each in known_of(quotes, "", TABLES[True]).lines}
     assert worth[new] > worth[old] > 0
 
 
@@ -145,7 +145,7 @@ def test_file_patched_since_its_read_scores_less_in_an_open_turn() -> None:
         Quote(RecordPlace("s", 2), "output", "cat hill.py", rows[1]),
         Quote(RecordPlace("s", 3), "patch", "src/cave.py", "*** Update File: src/cave.py\n+x = 1"),
     ]
-    worth = {each.text: each.worth for each in known_of(quotes, TABLES[True]).lines}
+    worth = {each.text: each.worth for each in known_of(quotes, "", TABLES[True]).lines}
     assert worth[rows[1]] > worth[rows[0]] > 0
 
 
@@ -160,7 +160,43 @@ def test_line_of_a_file_that_the_last_answers_name_scores_higher() -> None:
         ),
         Quote(RecordPlace("s", 3), "answer", "", "I go on with `src/cave.py`."),
     ]
-    worth = {each.text: each.worth for each in known_of(quotes, TABLES[True]).lines}
+    worth = {each.text: each.worth for each in known_of(quotes, "", TABLES[True]).lines}
+    assert worth[rows[0]] > worth[rows[1]] > 0
+
+
+def test_line_of_a_file_that_the_newest_request_names_scores_higher() -> None:
+    rows = "torch_in_the_cave = lit_by(7)", "lamp_on_the_hill = lit_by(8)"
+    quotes = [
+        Quote(RecordPlace("s", at), "patch", file, f"*** Update File: {file}\n {row}")
+        for at, (file, row) in enumerate(zip(("cave.py", "hill.py"), rows, strict=True))
+    ]
+    known = known_of(quotes, "Mend cave.py, please.", TABLES[True])
+    worth = {each.text: each.worth for each in known.lines}
+    assert worth[rows[0]] > worth[rows[1]] > 0
+
+
+def test_line_of_a_refused_patch_scores_higher() -> None:
+    rows = "torch_in_the_cave = lit_by(7)", "lamp_on_the_hill = lit_by(8)"
+    quotes = [
+        Quote(
+            RecordPlace("s", at),
+            "patch",
+            "cave.py",
+            f"*** Update File: cave.py\n {row}",
+            "",
+            "",
+            failed,
+        )
+        for at, (row, failed) in enumerate(zip(rows, ("refused", ""), strict=True))
+    ]
+    worth = {each.text: each.worth for each in known_of(quotes, "", TABLES[True]).lines}
+    assert worth[rows[0]] > worth[rows[1]] > 0
+
+
+def test_folder_of_a_call_scores_higher_than_its_command() -> None:
+    rows = "/home/ana/caves/of_the_hill", "make all of the lamps"
+    quotes = [Quote(RecordPlace("s", 1), "call", rows[1], "\n".join(rows))]
+    worth = {each.text: each.worth for each in known_of(quotes, "", TABLES[True]).lines}
     assert worth[rows[0]] > worth[rows[1]] > 0
 
 
@@ -170,7 +206,7 @@ def test_line_that_occurs_more_often_scores_higher() -> None:
     quotes = [
         Quote(RecordPlace("s", at), "output", "cat cave.py", text) for at, text in enumerate(texts)
     ]
-    worth = {each.text: each.worth for each in known_of(quotes, TABLES[True]).lines}
+    worth = {each.text: each.worth for each in known_of(quotes, "", TABLES[True]).lines}
     assert worth[rows[0]] > worth[rows[1]] > 0
 
 
@@ -179,14 +215,14 @@ def test_command_that_only_looks_counts_by_its_names_alone() -> None:
         Quote(RecordPlace("s", 1), "call", script, script)
         for script in ("cat caves/of_the_deep_hill.py", "make caves/of_the_old_lamp.o")
     ]
-    known = known_of(quotes, TABLES[True])
+    known = known_of(quotes, "", TABLES[True])
     assert [each.worth > 0 for each in known.lines] == [False, True]
     assert known.worths["caves/of_the_deep_hill.py"] > 0
 
 
 def test_list_of_a_folder_outside_any_project_scores_less() -> None:
     own, others = (
-        known_of([Quote(RecordPlace("s", 1), "output", script, "lamp_77.py")], TABLES[False])
+        known_of([Quote(RecordPlace("s", 1), "output", script, "lamp_77.py")], "", TABLES[False])
         for script in ("ls -la caves/tmp", "ls -la /tmp | head -20")
     )
     assert own.worths["lamp_77.py"] > others.worths["lamp_77.py"]
@@ -195,7 +231,9 @@ def test_list_of_a_folder_outside_any_project_scores_less() -> None:
 def test_import_of_installed_code_scores_less_than_a_file_of_the_project() -> None:
     row = "from numbers_of_caves import the_deepest_cave"
     own, others = (
-        known_of([Quote(RecordPlace("s", 1), "output", f"cat {path}/dig.py", row)], TABLES[False])
+        known_of(
+            [Quote(RecordPlace("s", 1), "output", f"cat {path}/dig.py", row)], "", TABLES[False]
+        )
         for path in ("src", ".venv/lib/site-packages/dig")
     )
     assert own.worths["the_deepest_cave"] > others.worths["the_deepest_cave"] > 0

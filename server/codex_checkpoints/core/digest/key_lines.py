@@ -34,7 +34,12 @@ def quotable(gathered: DigestSource, ignored: Ignoring, before: int | None) -> l
 
 def known_in(gathered: DigestSource, quotes: list[Quote]) -> QuotableLines:
     """Return the scores of the lines that may be quoted."""
-    return known_of(quotes, TABLES[gathered.ended == "open"])
+    return known_of(quotes, request_in(gathered), TABLES[gathered.ended == "open"])
+
+
+def request_in(gathered: DigestSource) -> str:
+    """Return the newest request, empty without any."""
+    return gathered.requests[-1].text if gathered.requests else ""
 
 
 def _current(gathered: DigestSource, whole: Mapping[str, int]) -> Iterator[Quote]:

@@ -58,12 +58,17 @@ _NO_NEWS: Final = re.compile(
     r"|\s*[\u2713\u2714] |\s*\S+\.\w+\s+\d[\d.,]{0,12} [kM]i?B\b|> @?[^\s@]+@\d\S* \S+$"
     r"|\s*\"[\w@/.-]+\": \"(?:[\^~]|[<>]=? ?|npm:)?\d[\w.+-]*\",?\s*$"
     r"|\s*\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S* (?!.{0,80}(?:ERROR|FATAL|[Ee]rror\b|panic))"
-    r"|(?:[^\s:]+:\d+:)?\s*(?:import\b.*['\"]|export\b.{0,200} from ['\"]"
-    r"|[a-z]+(?:-[a-z]+)+: [^;()]+;\s*$)|\S{300}"
+    r"|\S{300}"
 )
 """A frame in third-party code, the line above a stack, the total below a list of changes, passed
-tests, build sizes, the banner of a script, package versions, a log without errors, imports,
-re-exports, page styles, and generated code."""
+tests, build sizes, the banner of a script, package versions, a log without errors, and generated
+code."""
+
+_COMMON: Final = re.compile(
+    r"(?:[^\s:]+:\d+:)?\s*(?:import\b.*['\"]|export\b.{0,200} from ['\"]"
+    r"|[a-z]+(?:-[a-z]+)+: [^;()]+;\s*$)"
+)
+"""Imports, re-exports and page styles: only a patch of the same turn needs them."""
 
 _BREAK: Final = re.compile(r"\\n|\n")
 """A line break: literal in an output, escaped in a call's JSON arguments."""
@@ -154,7 +159,7 @@ def _rows_of(quote: Quote) -> Iterator[tuple[int, str]]:
         for place, row in _without_removed(quote):
             number = _NUMBERED.match(row) if is_numbered else None
             line = row if number is None else row[number.end() :]
-            if not _NO_NEWS.match(line):
+            if not (_NO_NEWS.match(line) or (quote.where.age and _COMMON.match(line))):
                 listed = _LISTED.match(line)
                 yield place, line[listed.end() :] if listed else line
     else:

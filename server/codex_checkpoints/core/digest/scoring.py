@@ -33,19 +33,25 @@ from codex_checkpoints.core.shell.commands import only_looks
 Source = Literal[
     "answer",
     "patch",
+    "patch, named",
+    "refused",
     "written",
     "call",
     "folder",
     "fresh",
+    "fresh, named",
     "older",
+    "older, named",
     "stale",
+    "stale, named",
     "edited",
     "list",
     "other",
 ]
-"""The source of a line.  `folder` is the folder that a call names.  For outputs: a file that was
-read in the newest turn (`fresh`), in an earlier one (`older`), or before its newest patch
-(`stale`); other outputs with lines of edited files; a list of files; and everything else."""
+"""The source of a line.  `refused` is a patch that was not applied, `folder` the folder that a call
+names.  For outputs: a file that was read in the newest turn (`fresh`), in an earlier one (`older`),
+or before its newest patch (`stale`); other outputs with lines of edited files; a list of files; and
+everything else.  `named`: the last answers or the newest request name its file."""
 
 
 @frozen
@@ -81,24 +87,34 @@ class Tables:
 _NEAR: Final = 2048
 BUCKETS: Final = 8
 
-_FALLING_NAMES: Final = (100, 76, 75, 58, 49, 31, 19, 7)
-_FALLING_LINES: Final = (100, 100, 100, 84, 55, 40, 25, 8)
-_SEEN: Final = (100, 118, 132)
+_FALLING_NAMES: Final = (100, 76, 74, 56, 50, 32, 20, 8)
+_FALLING_LINES: Final = (100, 100, 100, 82, 60, 45, 29, 10)
+_SEEN: Final = (100, 122, 146)
 
 _RATES: Final[Mapping[Source, tuple[int, int, int, int]]] = {
-    "answer": (125, 2, 167, 1),
-    "patch": (94, 92, 60, 45),
-    "written": (94, 92, 60, 45),
-    "call": (98, 40, 149, 46),
-    "folder": (430, 1000, 530, 1000),
-    "fresh": (29, 30, 53, 48),
-    "older": (25, 23, 15, 16),
-    "stale": (48, 34, 10, 10),
-    "edited": (14, 32, 4, 12),
-    "list": (42, 0, 54, 2),
-    "other": (9, 2, 11, 3),
+    "answer": (124, 2, 164, 1),
+    "patch": (79, 61, 45, 20),
+    "patch, named": (104, 104, 65, 41),
+    "refused": (582, 595, 587, 597),
+    "written": (79, 61, 45, 20),
+    "call": (90, 37, 142, 47),
+    "folder": (400, 1000, 471, 1000),
+    "fresh": (31, 30, 48, 44),
+    "fresh, named": (31, 30, 78, 60),
+    "older": (20, 15, 13, 14),
+    "older, named": (40, 34, 29, 14),
+    "stale": (48, 34, 8, 9),
+    "stale, named": (48, 34, 13, 9),
+    "edited": (13, 28, 4, 10),
+    "list": (43, 0, 55, 2),
+    "other": (8, 2, 10, 3),
 }
-"""The rates of names and of whole lines after a turn, then those in an open turn."""
+"""The rates of names and of whole lines after a turn, then those in an open turn.
+
+They are counted, with these exceptions: no rate exceeds 1,000.  After a turn, `fresh, named` counts
+as `fresh`, and `older, named` a third of its count, since the halves of the cuts disagree; `stale`
+and `stale, named` have an earlier count of both together.
+"""
 
 
 def _tables(column: int) -> Tables:
@@ -112,7 +128,7 @@ TABLES: Final = {False: _tables(0), True: _tables(2)}
 
 _OF_NAME: Final = 10
 _OF_NUMBER: Final = 20
-_OF_LINE: Final = 4
+_OF_LINE: Final = 5
 """The hundredths that count for a name, for a number, and for a whole line: larger shares of
 numbers and lines leave too few names."""
 
@@ -120,8 +136,14 @@ _SAID: Final = 2
 """The weight of a byte in the newest turn's answer, in a script whose words are not names."""
 
 _ANSWERS: Final = 2
-_NAMED: Final = 150
-"""The percents for a line of a file that one of the last `_ANSWERS` answers names."""
+"""The newest answers whose files are named."""
+
+_NAMED: Final[Mapping[Source, Source]] = {
+    "patch": "patch, named",
+    "fresh": "fresh, named",
+    "older": "older, named",
+    "stale": "stale, named",
+}
 
 _OLDEST: Final = 1000
 """A turn of this age or older counts nothing."""
@@ -152,7 +174,7 @@ _OF_OTHERS: Final = re.compile(r"(?:node_modules|site-packages|\.venv|vendor)[/\
 class LineFeatures:
     """A line that may be quoted, its place, and the amount of text after it.
 
-    `names_only`: it counts by its names alone.  `is_named`: the last answers name its file.
+    `names_only`: it counts by its names alone.
     """
 
     place: LineKey
@@ -162,7 +184,6 @@ class LineFeatures:
     bucket: int
     age: int
     names_only: bool = False
-    is_named: bool = False
 
 
 @frozen
@@ -177,11 +198,14 @@ class QuotableLines:
         return [each for each in self.lines if each.text not in quoted]
 
 
-def known_of(quotes: Sequence[Quote], tables: Tables) -> QuotableLines:
-    """Score the lines of quotes; of equal lines the newest is quoted, with the best score."""
+def known_of(quotes: Sequence[Quote], request: str, tables: Tables) -> QuotableLines:
+    """Score the lines of quotes; of equal lines the newest is quoted, with the best score.
+
+    `request` is the newest one.
+    """
     newest, worths, names = dict[str, LineFeatures](), dict[str, int](), dict[str, int]()
     seen = Counter[str]()
-    for row in rows_of(quotes):
+    for row in rows_of(quotes, request):
         of_name = tables.names.worth(row.source, row.bucket)
         for name in row.names:
             worth = of_name * (_OF_NUMBER if name.isdigit() else _OF_NAME) // 100
@@ -212,8 +236,7 @@ def _worth(row: LineFeatures, tables: Tables) -> int:
         return _SAID * len(row.text.encode()) * 2 // (2 + row.age)
     if len(row.text) < WHOLE_LINE or row.names_only:
         return 0
-    worth = tables.lines.worth(row.source, row.bucket) * _OF_LINE // 100
-    return worth * _NAMED // 100 if row.is_named else worth
+    return tables.lines.worth(row.source, row.bucket) * _OF_LINE // 100
 
 
 def _neighbours(
@@ -230,10 +253,11 @@ def _neighbours(
     return beside
 
 
-def rows_of(quotes: Sequence[Quote]) -> Iterator[LineFeatures]:
+def rows_of(quotes: Sequence[Quote], request: str) -> Iterator[LineFeatures]:
     """Yield the lines that may be quoted, without those that a later patch removed."""
     gone, own, patched = removed_since(quotes), edited(quotes), _patched(quotes)
-    told = "\n".join([each.text for each in quotes if each.kind == "answer"][-_ANSWERS:])
+    answers = [each.text for each in quotes if each.kind == "answer"]
+    told = "\n".join([request, *answers[-_ANSWERS:]])
     later = sum(len(quote.text) for quote in quotes)
     names = dict[str, tuple[str, ...]]()
     for number, quote in enumerate(quotes):
@@ -245,6 +269,7 @@ def rows_of(quotes: Sequence[Quote]) -> Iterator[LineFeatures]:
         is_named = any(file and file in told for file in files)
         is_stale = bool(files) and all(patched.get(file, -1) > number for file in files)
         source = _source(quote, rows, own, reads_file=bool(files), is_stale=is_stale)
+        source = _NAMED[source] if is_named and source in _NAMED else source
         # A command that only looked says which file: its words are not needed again.
         looks = quote.kind == "call" and only_looks(quote.label)
         left = len(quote.text)
@@ -259,7 +284,7 @@ def rows_of(quotes: Sequence[Quote]) -> Iterator[LineFeatures]:
             if source == "call" and place == 0 and _FOLDER.fullmatch(text):
                 yield LineFeatures(at, text, names[text], "folder", bucket, age)
                 continue
-            yield LineFeatures(at, text, names[text], source, bucket, age, looks, is_named)
+            yield LineFeatures(at, text, names[text], source, bucket, age, looks)
 
 
 def _patched(quotes: Sequence[Quote]) -> dict[str, int]:
@@ -277,7 +302,7 @@ def _source(
     is_stale: bool,
 ) -> Source:
     if quote.kind != "output":
-        return quote.kind
+        return "refused" if quote.kind == "patch" and quote.failed else quote.kind
     if _OF_OTHERS.search(quote.label):
         return "other"
     if _LISTS.match(quote.label):
