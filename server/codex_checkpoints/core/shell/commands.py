@@ -18,8 +18,11 @@ from codex_checkpoints.core.shell.posix import SimpleCommand
 from codex_checkpoints.core.shell.script import APPLY_PATCH, is_powershell, split, writes_into
 from codex_checkpoints.core.shell.simple_commands import Act, act_of_words, name_of, plain_words
 
-_KEPT = 64
-"""Size of the caches of classified scripts: several readers ask for the same one."""
+_KEPT = 512
+"""Size of the caches of classified scripts: a session runs the same ones again."""
+
+_SHORT: Final = 4096
+"""The code points of a script that is kept in them."""
 
 _PLAINLY: Final = re.compile(
     r"(?:ls|rg|grep|wc|pwd|git (?:status|diff|log|show))"
@@ -39,14 +42,19 @@ _VERIFY: Final = names(
 """Programs that verify something, used if a script cannot be split."""
 
 _IN_BLOCK: Final = re.compile(rf"[{{;]\s*&?\s*(?:{'|'.join(sorted(_VERIFY))})\b")
-_SUBSTITUTED: Final = re.compile(r"[A-Za-z_]\w*=\"?\$\(([^()]{1,4096})\)")
+_SUBSTITUTED: Final = re.compile(r"(?<!\w)[^\WA-Za-z_]*+[A-Za-z_]\w*+=\"?\$\(([^()]{1,4096})\)")
+"""It begins where a word does: tried at each letter, a long name took a minute."""
+
 _MOST_WORDS: Final = 64
 """Number of commands of an unsplittable script that are examined."""
 
 
-@lru_cache(_KEPT)
 def act_of(script: str) -> Act:
     """Return the kind of a script; if it cannot be split, from the names in it."""
+    return (_act_once if len(script) <= _SHORT else _act)(script)
+
+
+def _act(script: str) -> Act:
     parts = split(script)
     is_posix = not is_powershell(script)
     found = {_act_of_part(part, is_posix=is_posix) for part in parts or ()}
@@ -58,6 +66,9 @@ def act_of(script: str) -> Act:
     if is_posix and any(_ENDED & set(part.operators) for part in parts):
         found |= {"chore", *_roughly(script)}
     return "check" if "check" in found else "chore" if "chore" in found else "look"
+
+
+_act_once = lru_cache(_KEPT)(_act)
 
 
 def only_looks(script: str) -> bool:
@@ -148,7 +159,7 @@ def passed_by(script: str) -> tuple[str, ...]:
     return (whole, each[-1]) if len(each) > 1 else (whole,)
 
 
-@lru_cache(_KEPT)
+@lru_cache(64)
 def _programs(script: str) -> tuple[tuple[str, ...], ...]:
     """Return each check as its program and its operands; empty if that is unclear."""
     parts = split(script)

@@ -118,14 +118,17 @@ _TAKES: Final = frozenset({"tee", "set-content", "out-file"}) | APPLY_PATCH
 """They take their content from a pipe."""
 
 _NO_FILE: Final = re.compile(r"[0-9]+|-|/dev/.*|\$null|nul", re.IGNORECASE)
+_HYPHENATED: Final = re.compile(r"[a-z]-[a-z]", re.IGNORECASE)
 _CMDLET: Final = re.compile(
     r"\b(?:Get-Content|Set-Content|Out-File|Get-ChildItem|Select-String|Test-Path|Get-Location)\b"
     r"|(?:^|[;|{(=\n])[ \t]*(?:Get|Set|New|Remove|Copy|Move|Rename|Invoke|Start|Stop|Add|Clear"
-    r"|Write|Select|Where|ForEach|Sort|Measure|Resolve|Join|Split)-(?!\w*-)[A-Z]\w+\b"
-    r"|^\s*\$(?:env:)?\w+\s*=\s|^\s*@['\"]\r?\n|^\s*&\s*['\"]",
+    r"|Write|Select|Where|ForEach|Sort|Measure|Resolve|Join|Split)-(?!\w*-)[A-Z]\w+\b",
     re.IGNORECASE,
 )
-"""Marks of PowerShell scripts: cmdlets, variables, texts of several lines, programs called."""
+"""A cmdlet.  Few scripts have a hyphen between letters, and this is many times slower to search."""
+
+_POWERSHELL: Final = re.compile(r"\s*(?:\$(?:env:)?\w+\s*=\s|@['\"]\r?\n|&\s*['\"])", re.IGNORECASE)
+"""How only PowerShell scripts begin: variables, texts of several lines, programs called."""
 
 _HERE_STRING: Final = re.compile(r"@['\"]\r?\n")
 
@@ -216,7 +219,9 @@ def _split(script: str, program: str) -> tuple[SimpleCommand, ...] | None:
 
 def is_powershell(script: str, program: str = "") -> bool:
     """Return whether a script is a PowerShell script, as far as that is known or evident."""
-    return program in POWERSHELLS or _CMDLET.search(script) is not None
+    if program in POWERSHELLS or _POWERSHELL.match(script):
+        return True
+    return bool(_HYPHENATED.search(script) and _CMDLET.search(script))
 
 
 def _with_nested(
@@ -254,8 +259,8 @@ def _nested(part: SimpleCommand, depth: int) -> tuple[SimpleCommand, ...] | None
 _SHELLS: Final = POSIX_SHELLS | POWERSHELLS | {f"{each}.exe" for each in POWERSHELLS}
 _SHORT: Final = 4096
 _split_once = lru_cache(32)(_split_all)
-_read_once = lru_cache(32)(_read)
-"""A command is examined for several purposes, and a session is read by several readers at once."""
+_read_once = lru_cache(512)(_read)
+"""A command is examined for several purposes, and a session runs the same ones again."""
 
 
 def writes_into(part: SimpleCommand) -> tuple[Redirect, ...]:
