@@ -146,6 +146,8 @@ class Effects:
     @cached_property
     def edits(self) -> tuple[Touched, ...]:
         """The files that it certainly changed."""
+        if not any(each.action in EDITS for each in self.seen):
+            return ()  # most commands only look, and a uri takes time
         return tuple(each for each in self.files if each.edits)
 
     @cached_property

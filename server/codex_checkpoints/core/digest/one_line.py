@@ -75,4 +75,8 @@ def label_line(label: str, limit: int) -> str:
 
 def clean_rows(text: str) -> str:
     """Return a text that may be quoted line by line."""
-    return _LONE.sub("\ufffd", _BUT_LF.sub(" ", redact(plain(text))))
+    clean = redact(plain(text))
+    # Most texts have no other control than LF, which is found many times faster.
+    if clean.replace("\n", "").isprintable():
+        return clean
+    return _LONE.sub("\ufffd", _BUT_LF.sub(" ", clean))
