@@ -259,12 +259,18 @@ def test_image_or_recording_that_a_result_embeds_is_left_out(
     assert redactor.left_out == left_out
 
 
+def after_texts(count: int) -> LineRedactor:
+    """A redactor that has seen long texts: it may then pass over a shorter line."""
+    redactor = LineRedactor()
+    for number in range(count):
+        redactor.redacted(line(item("message", text=f"{number} so " + "it is " * 9_000)))
+    return redactor
+
+
 @pytest.mark.parametrize("front", ["", "data:video/mp4;base64,"])
 @pytest.mark.parametrize("longer", [0, 12], ids=["", "after longer texts"])
 def test_binary_data_of_any_type_is_left_out(front: str, longer: int) -> None:
-    redactor = LineRedactor()
-    for number in range(longer):  # then a shorter line may be passed over
-        redactor.redacted(line(item("message", text=f"{number} so " + "it is " * 9_000)))
+    redactor = after_texts(longer)
     blob = front + base64.b64encode(random.Random(1).randbytes(4_000)).decode()
 
     found = orjson.loads(
@@ -273,6 +279,16 @@ def test_binary_data_of_any_type_is_left_out(front: str, longer: int) -> None:
 
     assert found["payload"]["parts"] == [{"kind": "x", "d": BINARY}]
     assert redactor.left_out == {"binary": 1}
+
+
+@pytest.mark.parametrize("front", ["", "data:video/mp4;base64,"])
+@pytest.mark.parametrize("size", range(3_054, 3_076))
+def test_earlier_lines_do_not_decide_whether_data_is_left_out(front: str, size: int) -> None:
+    ramp = bytes(place // 3 % 256 for place in range(size))  # no part of it looks like a secret
+    blob = front + base64.b64encode(ramp).decode()
+    data = line(item("hologram", parts=[{"kind": "x", "d": blob}]))
+
+    assert after_texts(12).redacted(data) == after_texts(0).redacted(data)
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ SHORTEST_SHOWN = 40
 SHOWN = 160
 """Code points that a preview shows of a long text."""
 
-REDACTION = f"5 {RULES_DIGEST}"
+REDACTION = f"6 {RULES_DIGEST}"
 """The inputs of redaction: this module's version, incremented with each change, and the rules."""
 
 PRIVATE_KEY = "private_key"
@@ -71,13 +71,16 @@ _MEDIA = re.compile("(image|audio)/", re.IGNORECASE)
 _USER_IN_URL = re.compile(r"(?<=://)[^/@\s]*@")
 
 _BINARY_FROM = 4096
-"""Code points of a value in base64 that is binary data, of whatever type its part is."""
+"""Characters of base64 in a value that is binary data, of whatever type its part is."""
 
 _BINARY_CHARS = 32
 """Binary data in base64 has more different characters; a number in hex has fewer."""
 
-_BINARY = re.compile(r"(?:data:[\w.+/-]{1,80}(?:;[\w=.-]{1,40})*,)?[A-Za-z0-9+/_-]+={0,2}")
-_BINARY_RUN = re.compile(rb'[",][A-Za-z0-9+/_-]{4096}')
+_BINARY = re.compile(
+    r"(?:data:[\w.+/-]{1,80}(?:;[\w=.-]{1,40})*,)?"
+    rf"[A-Za-z0-9+/_-]{{{_BINARY_FROM},}}={{0,2}}"
+)
+_BINARY_RUN = re.compile(rb'[",][A-Za-z0-9+/_-]{%d}' % _BINARY_FROM)
 """In every line with such a value; it is tried only where a value or a data URL begins."""
 
 _MADE_IMAGES = frozenset({"image_generation_call", "image_generation_end"})
