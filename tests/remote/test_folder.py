@@ -209,6 +209,20 @@ def test_interrupted_folder_takes_nothing_more(store: FolderHistoryStore) -> Non
     assert {*Path(store.place).rglob("*")} == before
 
 
+def test_interrupted_folder_is_read_no_further(store: FolderHistoryStore) -> None:
+    put(store, DATA, 400)
+    head = store.head(SESSION)
+    assert head is not None
+    parts = store.read(SESSION, head)
+    next(parts)
+    store.interrupt()
+
+    with pytest.raises(RemoteUnreachable, match="interrupted"):
+        next(parts)
+    with pytest.raises(RemoteUnreachable, match="interrupted"):
+        store.make()
+
+
 # --- the commands --------------------------------------------------------------------------------
 
 

@@ -256,8 +256,6 @@ class FolderHistoryStore:
     @contextmanager
     def _opened(self) -> Generator[None]:
         """Run a block on a store that exists; raises `RemoteError`."""
-        if self._is_interrupted:
-            raise RemoteUnreachable(f"the work with the remote in {self.place} was interrupted")
         if not self.is_made():
             raise RemoteUnreachable(f"there is no remote in {self.place}")
         with self._working():
@@ -265,7 +263,9 @@ class FolderHistoryStore:
 
     @contextmanager
     def _working(self) -> Generator[None]:
-        """Turn an `OSError` into a `RemoteError`."""
+        """Turn an `OSError` into a `RemoteError`, and refuse if it was interrupted."""
+        if self._is_interrupted:
+            raise RemoteUnreachable(f"the work with the remote in {self.place} was interrupted")
         try:
             yield
         except OSError as error:
