@@ -582,6 +582,42 @@ def test_left_out_items_have_one_number_in_the_preview_and_all_reports(home: Hom
 
 
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("share", [0, 5, 8, 10])
+def test_parts_of_a_report_add_up_to_its_items_and_to_the_preview(
+    home: Home, mode: RestoreMode, share: int
+):
+    (home.user / "shop/long.txt").write_text("line\n" * 2_000)
+    for pin in ("a.py#L1-L1", "long.txt", "a.py#L900-L901"):
+        home.json("pin", thread(1), pin)
+    marker = home.json("mark", thread(1), "--label", "x", "--turn", "2")["checkpointId"]
+    wish = ("restore", thread(1), marker, "--mode", mode, "--digest-tokens", "500")
+    if mode == "hard":
+        whole = home.json(*wish, "--dry-run")["lines"][-1]["tokens"]
+        wish = (*wish, "--budget", str(whole * share // 10))
+    preview = home.json(*wish, "--dry-run")
+    done = home.json(*wish)
+
+    details = home.run("restore-details", done["operationId"]).stdout.decode()
+
+    carried = details.partition("\nCarried over\n")[2].partition("  Excerpts")[0]
+    if mode == "soft":
+        (total,) = re.findall(r"^ +Items +(\d+)$", carried, re.MULTILINE)
+        parts = re.findall(r"^ +(?! |Items).+? {2,}(\d+)$", carried, re.MULTILINE)
+        assert int(total) == sum(map(int, parts)) == len(preview["included"])
+        return
+    ((kept, of),) = re.findall(r"^ +Items in the pack +(\d+) of (\d+)$", carried, re.MULTILINE)
+    parts = re.findall(r"(\d+) in the pack, (\d+) left out$", carried, re.MULTILINE)
+    assert int(kept) == sum(int(inside) for inside, _ in parts)
+    assert int(of) - int(kept) == sum(int(outside) for _, outside in parts)
+    items = {(line["part"], line["id"]) for line in preview["lines"] if line["part"] is not None}
+    outside = {
+        (each["part"], each["id"]) for each in preview["deferred"] if each["reason"] == "budget"
+    }
+    assert (int(kept), int(of)) == (len(items - outside), len(items | outside))
+    assert (f"In the pack ({kept})" in details) == (kept != "0")
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_vanished_file_of_the_turn_is_named_if_only_later_turns_touched_it(
     home: Home, mode: RestoreMode
 ):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from codex_checkpoints.core.checkpoint.records import Checkpoint
 from codex_checkpoints.core.context_text import beside_text
 from codex_checkpoints.core.restore.lineage import Node
-from codex_checkpoints.core.restore.pack_items import Deferred, Item, LinkKind, Reason
+from codex_checkpoints.core.restore.pack_items import Deferred, Item, LinkKind, Reason, pin_id
 from codex_checkpoints.core.restore.records import (
     Restore,
     carried_in,
@@ -46,6 +46,13 @@ _REASONS: dict[Reason, str] = {
     "unreadable": "cannot be read",
     "bound": "longer than it may be",
 }
+_UNREAD: frozenset[Reason] = frozenset({"missing", "no_lines", "unreadable"})
+_GROUPS = {
+    **{part: PACK_PARTS[part] for part in ("notice", "mode", "notes", "files")},
+    "reread": "Lines to read again, by file",
+    **{part: PACK_PARTS[part] for part in ("pinned", "commands", "window", "digest")},
+}
+"""The names of the parts in their order; an item of `reread` is all lines of one file."""
 _FALLBACKS = {
     "weak_hash": "compared by size and time, not by content",
     "file_only_store": "the session files alone",
@@ -169,20 +176,25 @@ def _lineage(listed: Listed, nodes: Mapping[str, Node]) -> Section:
 
 
 def _carried(restore: Restore) -> Section:
-    shown = [*restore.included, *(each for each in restore.deferred if each.reason == "bound")]
-    left = [each for each in restore.deferred if each.reason == "budget"]
+    """Return the section; the numbers of its parts add up to the one of all items (NUM-2)."""
+    shown, left = _shown(restore), _left(restore)
 
-    def of(part: str) -> str:
-        # A file is counted once, also where the model read only some of its lines.
-        def is_of_part(item: Item | Deferred) -> bool:
-            return item.part == part and not item.id.startswith("reread:")
+    def count(of: str, items: Iterable[Item | Deferred]) -> int:
+        return sum(_group(item) == of for item in items)
 
-        kept, out = (sum(map(is_of_part, items)) for items in (shown, left))
+    def numbers(of: str) -> str:
+        kept, out = count(of, shown), count(of, left)
         if not kept + out:
             return "none"
         return str(kept) if restore.pack is None else f"{kept} in the pack, {out} left out"
 
-    parts = ("notes", "files", "pinned", *(("commands", "window") if restore.context_reset else ()))
+    always = ("notes", "files", "pinned", "commands", "window")[: 5 if restore.context_reset else 3]
+    groups = {*always} | {_group(item) for item in (*shown, *left)}
+    all_items = (
+        row("Items", str(len(shown)))
+        if restore.pack is None
+        else row("Items in the pack", f"{len(shown)} of {len(shown) + len(left)}")
+    )
     conversation = "none" if restore.context_reset else "up to the marker"
     reset = (
         "The context. The original session keeps its own."
@@ -193,13 +205,41 @@ def _carried(restore: Restore) -> Section:
         "carried",
         "Carried over",
         rows=(
-            *(row(PACK_PARTS[each], of(each)) for each in parts),
+            all_items,
+            *(row(name, numbers(of)) for of, name in _GROUPS.items() if of in groups),
             row("Excerpts", str(len(restore.references.chunks))),
             row("Patches and tool outputs", str(len(restore.references.system))),
             row("Conversation", conversation),
             row("Reset", reset),
         ),
     )
+
+
+def _group(item: Item | Deferred) -> str:
+    """Return the key of an item in `_GROUPS`: its part; excerpts are apart from their files."""
+    is_excerpt = item.part == "files" and item.id.startswith("reread:")
+    return "reread" if is_excerpt else item.part
+
+
+def _shown(restore: Restore) -> tuple[Item | Deferred, ...]:
+    """Return the items that the branch begins with, whole or not.
+
+    A pack also names a shortened item, and a pinned file that could not be read.
+    """
+    pins = {pin_id(each.uri, each.start, each.end) for each in restore.pinned}
+    return (
+        *restore.included,
+        *(
+            each
+            for each in restore.deferred
+            if each.reason == "bound" or (each.reason in _UNREAD and each.id in pins)
+        ),
+    )
+
+
+def _left(restore: Restore) -> tuple[Deferred, ...]:
+    """Return the items left out; only these are counted so, here and in the preview (NUM-2)."""
+    return tuple(each for each in restore.deferred if each.reason == "budget")
 
 
 def _pack(listed: Listed, state: Checkpoint | None) -> Iterator[Section]:
@@ -211,31 +251,34 @@ def _pack(listed: Listed, state: Checkpoint | None) -> Iterator[Section]:
         yield Section("pack", title, sentences=sentences, text=listed.pack, is_open=False)
     notes = _notes_in(state)
 
-    def listing(name: str, title: str, items: tuple[Item | Deferred, ...]) -> Iterator[Section]:
-        has_reason = any(isinstance(each, Deferred) for each in items)
+    def listing(
+        name: str, title: str, items: tuple[Item | Deferred, ...], remark: str
+    ) -> Iterator[Section]:
+        has_remark = any(isinstance(each, Deferred) for each in items)
         rows = (
             (
                 PACK_PARTS.get(each.part, each.part),
-                *((_REASONS.get(each.reason, each.reason),) if isinstance(each, Deferred) else ()),
+                *([_remark(each)] if has_remark else []),
                 (notes.get(each.id) if each.part == "notes" else None)
                 or item_name(each.part, each.id),
             )
             for each in items
         )
-        head = ("Part", "Why", "Item") if has_reason else ("Part", "Item")
+        head = ("Part", remark, "Item") if has_remark else ("Part", "Item")
         if items:
             yield Section(name, title, table=table(head, rows), count=len(items), is_open=False)
 
-    def left(*reasons: Reason) -> tuple[Deferred, ...]:
-        return tuple(each for each in restore.deferred if each.reason in reasons)
-
-    others = tuple(each for each in restore.deferred if each.reason not in {"budget", "bound"})
+    shown, left = _shown(restore), _left(restore)
+    others = tuple(each for each in restore.deferred if each not in {*shown, *left})
     included = "Carried items" if restore.pack is None else "In the pack"
-    yield from listing("included", included, restore.included)
-    # Only these are counted as left out, here and in the preview (NUM-2).
-    yield from listing("deferred", "Left out of the pack", left("budget"))
-    yield from listing("shortened", "Shortened in the pack", left("bound"))
-    yield from listing("unquoted", "Never part of the pack", others)
+    yield from listing("included", included, shown, "Note")
+    yield from listing("deferred", "Left out of the pack", left, "Why")
+    yield from listing("unquoted", "Never part of the pack", others, "Why")
+
+
+def _remark(item: Item | Deferred) -> str:
+    """Return why an item is shortened or left out; empty for a whole one."""
+    return _REASONS.get(item.reason, item.reason) if isinstance(item, Deferred) else ""
 
 
 def _notes_in(state: Checkpoint | None) -> Mapping[str, str]:

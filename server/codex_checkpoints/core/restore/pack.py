@@ -38,6 +38,7 @@ from codex_checkpoints.core.restore.pack_items import (
     Part,
     Reason,
     TurnSource,
+    pin_id,
 )
 from codex_checkpoints.core.restore.references import (
     Drift,
@@ -92,7 +93,7 @@ class Pinned:
     @property
     def id(self) -> str:
         """Return the name of the file, with the lines if the pin has some."""
-        return self.uri if self.start is None else f"{self.uri}#L{self.start}-L{self.end}"
+        return pin_id(self.uri, self.start, self.end)
 
     @property
     def missing(self) -> bool:

@@ -64,3 +64,8 @@ class Deferred:
     part: Part
     id: str
     reason: Reason
+
+
+def pin_id(uri: str, start: int | None, end: int | None) -> str:
+    """Return the id of a pinned file: its name, with the lines if the pin has some."""
+    return uri if start is None else f"{uri}#L{start}-L{end}"
