@@ -11,10 +11,12 @@ import {
   nextPart,
   numbered,
   type PageRow,
+  pageActions,
   pageEvent,
   pageRows,
   partAtEnd,
   previousPart,
+  refusedSentence,
   spokenTurn,
   stepOf,
   stepsOf,
@@ -23,7 +25,7 @@ import {
   wholeOf,
   whyDisabled,
 } from "../../extension/src/page/model/page.ts";
-import { loss } from "./values.ts";
+import { loss, session } from "./values.ts";
 
 function row(turn: number, more: Partial<TimelineTurn> = {}): TimelineTurn {
   const times = { startedAt: "2026-11-20T10:00:00.000Z", endedAt: null };
@@ -47,6 +49,20 @@ function turn(number: number): TurnEntry {
 
 const single = (more: Partial<TimelineTurn>): PageRow =>
   pageRows([row(1, more)], [turn(1)], 1)[0] as PageRow;
+
+test("the page of a session that Codex refuses says why, and has no button to resume it", () => {
+  const refused = refusedSentence(session({ refused: "Codex cannot resume it: no base" }));
+  const labels = (of: Parameters<typeof pageActions>[0]) =>
+    pageActions(of).map(({ label }) => label);
+  const others = ["Compact…", "Search in This Session…"];
+
+  assert.equal(refused, "Codex cannot resume it: no base.");
+  assert.equal(refusedSentence(session({})), "");
+  assert.deepEqual(labels({ shared: null, refused }), others);
+  assert.deepEqual(labels({ shared: null, refused: "" }), ["Resume in Terminal", ...others]);
+  const shared = { note: "Session of ana.", speaker: "ana" };
+  assert.deepEqual(labels({ shared, refused: "" }), ["Pull as Branch…"]);
+});
 
 test("a row of several turns is named by both ends, and each of them can be chosen", () => {
   const turns = Array.from({ length: 8 }, (_, at) => turn(at + 1));

@@ -1,7 +1,7 @@
 /** Session rows by mouse and keyboard: the list, the checkpoint and the page show one session. */
 
 import assert from "node:assert/strict";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { Lab } from "./lab.ts";
 import { inFront } from "./pages.ts";
@@ -124,5 +124,22 @@ test("a click previews a session, Enter opens it, and all visible parts agree", 
     writeFileSync(path, whole);
     await able.click();
     await shows(shown.locator("button:enabled", { hasText: "Resume in Terminal" }));
+  });
+
+  await step(t, "a page whose session Codex refuses warns, and does not offer Resume", async () => {
+    const path = fileOf(lab.codexHome, first);
+    const whole = readFileSync(path);
+    const shown = inFront(page);
+    const button = shown.getByRole("button", { name: "Resume in Terminal" });
+    appendFileSync(path, Buffer.from([0xff, 0xfe, 0x0a]));
+    await shows(
+      shown.getByText("Codex cannot resume it: a line of its file is not UTF-8."),
+      20_000,
+    );
+    assert.equal(await button.count(), 0);
+    await shown.getByRole("button", { name: "Compact…" }).waitFor();
+    await workbench.screenshot("refused while open");
+    writeFileSync(path, whole);
+    await button.waitFor();
   });
 });

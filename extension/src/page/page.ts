@@ -24,6 +24,7 @@ import {
   keptLists,
   pageEvent,
   pageRows,
+  refusedSentence,
   type SessionView,
   type Shared,
   wholeOf,
@@ -367,6 +368,7 @@ export class SessionPage extends Page {
       kind: "session",
       sessionId: this.sessionId,
       shared: this.shared,
+      refused: this.shared === null ? refusedSentence(summary) : "",
       seq: summary.seq,
       name: cut(subject(summary), 80),
       about: dotted(

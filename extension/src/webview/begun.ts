@@ -3,7 +3,7 @@
 import type { SessionView } from "../page/model/page.ts";
 import { button, el, figures, fill, send } from "./draw.ts";
 
-export function showBegun(place: HTMLElement, { begun, rows, window }: SessionView): void {
+export function showBegun(place: HTMLElement, { begun, refused, rows, window }: SessionView): void {
   place.hidden = rows.length > 0;
   if (begun === null) {
     fill(place, el("p.quiet", "No turn. When the session goes on, its turns appear here."));
@@ -15,7 +15,7 @@ export function showBegun(place: HTMLElement, { begun, rows, window }: SessionVi
   const old = { name: "Before", tokens: before, isEstimate: false };
   fill(
     place,
-    el("p", "Its first turn begins when you resume it."),
+    refused === "" ? el("p", "Its first turn begins when you resume it.") : null,
     el("p", `${made} from `, from),
     figures(window, ...(before === null ? [] : [old]), { name: "Now", tokens: after, isEstimate }),
   );

@@ -3,9 +3,11 @@
 import type { ToPage, Trouble } from "../common/model/pages.ts";
 import {
   chosenIn,
+  type PageAction,
   type PageEvent,
   type PageTurn,
   type PlanAtTurn,
+  pageActions,
   type SessionView,
 } from "../page/model/page.ts";
 import { showBegun } from "./begun.ts";
@@ -35,6 +37,8 @@ const PLAN_MS = 500;
 class SessionPage implements Shown<SessionView> {
   readonly #title = el("h1");
   readonly #about = el("p.quiet");
+  readonly #refused = el("p.note.refused", { role: "note" });
+  readonly #actions = el("span.actions");
   readonly #trouble = new TroublePlace();
   readonly #losses = button("Lost in Compaction", "second", () => send({ kind: "losses" }));
   readonly #strip: Strip;
@@ -72,9 +76,10 @@ class SessionPage implements Shown<SessionView> {
       el(
         "header",
         el("div", this.#title, this.#about),
-        el("div.buttons", ...actionsOf(view), this.#losses),
+        el("div.buttons", this.#actions, this.#losses),
       ),
       view.shared && el("p.note", { role: "note" }, view.shared.note),
+      this.#refused,
       this.#trouble.element,
       this.#strip.element,
       this.#card.element,
@@ -122,9 +127,13 @@ class SessionPage implements Shown<SessionView> {
   #showAll({ events, digest, ...view }: SessionView): void {
     fill(this.#title, view.name);
     fill(this.#about, view.about);
+    fill(this.#refused, view.refused);
+    this.#refused.hidden = view.refused === "";
+    const actions = pageActions(view);
+    this.#drawnOnce("actions", [actions], () => fill(this.#actions, ...actions.map(actionButton)));
     this.#losses.hidden = !events.some(({ kind }) => kind === "compaction");
     this.#showChosen();
-    this.#drawnOnce("begun", [view.begun, view.rows.length === 0], () =>
+    this.#drawnOnce("begun", [view.begun, view.refused, view.rows.length === 0], () =>
       showBegun(this.#begun, this.#view),
     );
     this.#drawnOnce("digest", [digest], () => showDigest(this.#done, this.#digest, digest));
@@ -274,15 +283,8 @@ class SessionPage implements Shown<SessionView> {
   }
 }
 
-/** The actions on a session; writing ones only for a session of this machine. */
-function actionsOf({ shared }: SessionView): readonly HTMLElement[] {
-  return shared === null
-    ? [
-        button("Resume in Terminal", "first", () => send({ kind: "resume" })),
-        button("Compact…", "second", () => send({ kind: "compact" })),
-        button("Search in This Session…", "second", () => send({ kind: "search" })),
-      ]
-    : [button("Pull as Branch…", "first", () => send({ kind: "pull" }))];
+function actionButton({ label, kind }: PageAction, place: number): HTMLElement {
+  return button(label, place === 0 ? "first" : "second", () => send({ kind }));
 }
 
 function eventsByTurn(events: readonly PageEvent[]): ReadonlyMap<number, readonly PageEvent[]> {

@@ -6,6 +6,7 @@ import type {
   Loss,
   Recalled,
   SessionDigest,
+  SessionSummary,
   TimelineEvent,
   TimelineTurn,
   TranscriptItem,
@@ -30,6 +31,8 @@ export interface SessionView {
   readonly sessionId: string;
   /** Set for a read-only copy of a session in the remote, else null. */
   readonly shared: Shared | null;
+  /** Why Codex does not resume the session, as a sentence; empty if it does. */
+  readonly refused: string;
   readonly name: string;
   /** The model, the folder and the like, in words. */
   readonly about: string;
@@ -59,6 +62,32 @@ export interface SessionView {
 export interface Shared {
   readonly note: string;
   readonly speaker: string;
+}
+
+/** Say why Codex does not resume a session; empty if it does. */
+export function refusedSentence({ refused }: SessionSummary): string {
+  return refused === null ? "" : `${plain(refused)}.`;
+}
+
+/** The actions on a session: writing ones only on this machine, resuming only if Codex does. */
+export function pageActions({
+  shared,
+  refused,
+}: Pick<SessionView, "shared" | "refused">): readonly PageAction[] {
+  if (shared !== null) {
+    return [{ label: "Pull as Branch…", kind: "pull" }];
+  }
+  const resume: PageAction = { label: "Resume in Terminal", kind: "resume" };
+  return [
+    ...(refused === "" ? [resume] : []),
+    { label: "Compact…", kind: "compact" },
+    { label: "Search in This Session…", kind: "search" },
+  ];
+}
+
+export interface PageAction {
+  readonly label: string;
+  readonly kind: "resume" | "compact" | "search" | "pull";
 }
 
 /** The plan at the end of a turn; null if there was none. */
