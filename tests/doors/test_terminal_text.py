@@ -20,10 +20,12 @@ from codex_checkpoints.codex import resume
 from codex_checkpoints.doors import pages as presentation
 from codex_checkpoints.doors.pages.log import LogLine
 from codex_checkpoints.doors.pages.remote import remote_session_lines
+from codex_checkpoints.doors.pages.search import hit_line
 from codex_checkpoints.operations.remote import RemoteSessions
 from codex_checkpoints.sections.lines import page_lines
 from codex_checkpoints.sections.model import Page
 from codex_checkpoints.sections.terminal import Screen, columns, moment
+from codex_checkpoints.service.search import SearchHit
 
 NASTY = "\x1b[2J\x1b]0;owned\x07\u009b31m\u202etxt\u2066\u2028line\r\x08\x00\x7f"
 CONTROLS = re.compile(
@@ -140,6 +142,21 @@ def test_row_of_the_remote_fits_the_terminal(width: int, when: str):
     assert columns(row) < width
     assert re.match(when, row)
     assert row.endswith("…")
+
+
+@pytest.mark.parametrize("before", [0, 30, 60, 61, 62, 300])
+@pytest.mark.parametrize("filling", ["word ", "語"])
+def test_search_hit_fits_the_terminal_with_the_searched_text_in_sight(before: int, filling: str):
+    line = (filling * 300)[:before] + "Sesame" + filling * 100
+    hit = attrs.evolve(hostile(SearchHit, whole=True), turn=3, seq=12, kind="answer", line=line)
+
+    shown = hit_line(hit, "sesame", Screen(80))
+
+    assert columns(shown) < 80
+    assert shown.startswith("  t3 #12  answer  ")
+    assert "Sesame" in shown
+    assert shown.endswith("…")
+    assert hit_line(hit, "sesame", Screen()).endswith(line), "a pipe gets it whole"
 
 
 def test_shell_gets_the_id_of_a_session_as_one_word():

@@ -72,7 +72,9 @@ def _search_remote(options: argparse.Namespace, services: Terminal) -> int:
 
     found = ask(options, services, search_remote)
     lines = lines_of(found)
-    report(options, lines, () if options.json else found_lines(found, screen(options)))
+    report(
+        options, lines, () if options.json else found_lines(found, options.text, screen(options))
+    )
     if not (lines.items or options.json):
         output.say(texts.nothing_found(options.text))
     if found.more:
@@ -91,7 +93,7 @@ def _search(options: argparse.Namespace, services: Terminal) -> int:
         nonlocal count
         for each in found:
             if not options.json:
-                output.write_lines(texts.found_lines(each, screen(options)))
+                output.write_lines(texts.found_lines(each, options.text, screen(options)))
                 count += len(each.hits)
                 continue
             for line in search.lines_of(each):

@@ -78,12 +78,12 @@ def _session_line(item: RemoteSession, screen: Screen) -> str:
     return f"{screen.tinted(DIM, head)}{screen.cut_after(head, label)}"
 
 
-def found_lines(found: SearchRemoteAnswer, screen: Screen) -> Iterator[str]:
+def found_lines(found: SearchRemoteAnswer, text: str, screen: Screen) -> Iterator[str]:
     """Return the hits of each session below its name: turn, anchor, kind and line."""
     for each in found.items:
         yield _session_line(each.session, screen)
         for hit in each.hits:
-            yield hit_line(hit, screen)
+            yield hit_line(hit, text, screen)
 
 
 def audit_lines(record: RemoteAudit, screen: Screen) -> Iterator[str]:
