@@ -6,6 +6,7 @@ The editor gets the tables as `client/words.ts`.
 from __future__ import annotations
 
 from codex_checkpoints.core.restore.pack_items import Part
+from codex_checkpoints.sections.terminal import plain
 
 MODES = {"soft": "Continue with context", "hard": "Reset context for performance"}
 MODE_EFFECTS = {
@@ -101,4 +102,4 @@ def item_name(part: Part, item_id: str) -> str:
         return "The task"
     kind, colon, own = item_id.partition(":")
     name = PACK_ITEMS.get(f"{part}/{kind}") if colon else None
-    return item_id if name is None else f"{name} {own}"
+    return plain(item_id if name is None else f"{name} {own}")

@@ -117,7 +117,7 @@ def restored_lines(done: restore.Restored, screen: Screen) -> list[str]:
 def _context_line(done: restore.Restored) -> str:
     """Return the tokens in use before and after, and what the second figure does not count."""
     sizes = f"Context: {_size(done.tokens_before)} → {_size(done.tokens_after)} tokens"
-    return sizes if done.beside_text is None else f"{sizes}. {done.beside_text}"
+    return sizes if done.beside_text is None else f"{sizes}. {plain(done.beside_text)}"
 
 
 _NOT_AS_THEY_WERE = ("drift", "missing_files")
