@@ -1342,7 +1342,7 @@ def test_scaled_total_of_a_compaction_is_explained(home: Home) -> None:
     parts += done["tokensSentAgain"]
     assert abs(done["tokensBeside"] + parts * scale - done["tokensAfter"]) <= 2
     assert f"\n{done['sizeText']}\n" in words
-    assert f" A total is {scale:.2f} times its parts," in done["sizeText"]
+    assert f" The other parts count {scale:.2f} times in a total," in done["sizeText"]
 
 
 def test_compaction_that_saves_nothing_says_so_before_and_after(home: Home) -> None:

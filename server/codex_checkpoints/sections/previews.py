@@ -80,7 +80,7 @@ REPLACEMENT = "What Codex sees instead of the history, from your next message on
 NEVER_PUSHED = (
     "Your files: only their names and the texts in the conversation leave.",
     "Hashes as proof, so that nothing is taken as verified elsewhere.",
-    "Images, and texts that are encrypted for your account.",
+    "Images, audio, other binary data, and texts that are encrypted for your account.",
     "A session with a private key, or in a folder that the setting neverPush names.",
 )
 LEFT_OUT = {

@@ -113,7 +113,8 @@ def _size_text(plan: CompactionPlan) -> str:
     limit = f"At most {report.bound:,} tokens. {beside_text(overhead)}"
     if scale == _UNSCALED:
         return limit
-    return f"{limit} A total is {scale / _UNSCALED:.2f} times its parts, as Codex counted here."
+    factor = f"{scale / _UNSCALED:.2f}"
+    return f"{limit} The other parts count {factor} times in a total, as Codex counted here."
 
 
 def _headline(plan: CompactionPlan, into: Into, *, is_done: bool) -> str:
