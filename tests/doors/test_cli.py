@@ -202,6 +202,20 @@ def test_options_filter_sessions(home: Home) -> None:
     assert titles("--cwd", "shop", "--search", "login") == []
 
 
+def test_limit_keeps_the_first_lines_of_the_list(home: Home) -> None:
+    home.put(chat("the latest record", 2), 2)
+    marker = home.json("mark", thread(1), "--label", "start")["checkpointId"]
+    made = home.json("restore", thread(1), marker, "--mode", "soft")["sessionId"]
+
+    lines = home.run("sessions").stdout.decode().splitlines()
+
+    assert len(lines) == 3
+    assert made[:13] in lines[0]
+    for most in (1, 2):
+        found = home.run("sessions", "--limit", str(most)).stdout.decode().splitlines()
+        assert [each.split() for each in found] == [each.split() for each in lines[:most]]
+
+
 def test_relative_folder_is_resolved_against_the_working_directory(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,14 +56,18 @@ def _sessions(options: argparse.Namespace, services: Terminal) -> int:
         from codex_checkpoints.operations.remote import remote_sessions
 
         return answer(options, services, remote_sessions, remote_session_lines)
+    limit = options.limit
+    if not options.json:
+        options.limit = None  # these lines have an order of their own
     record = ask(options, services, sessions.listed)
     if not (record.items or options.json):
         filtered = bool(options.search or options.cwd or options.archived)
         home, rows = services.where.codex_home, services.sessions.catalogue.current().values()
         archived = sum(row.archived for row in rows)
         output.say(texts.no_sessions(home, filtered=filtered, archived=archived))
-    lines = [] if options.json else texts.session_lines(record, screen(options), time.time())
-    return report(options, record, lines)
+    if options.json:
+        return report(options, record, ())
+    return report(options, record, texts.session_lines(record, screen(options), time.time(), limit))
 
 
 def _rename(options: argparse.Namespace, services: Terminal) -> int:

@@ -12,19 +12,23 @@ _NARROW = 75
 """Columns below which the name of a folder is cut shorter."""
 
 
-def session_lines(page: summaries.SessionList, screen: Screen, now: float) -> list[str]:
+def session_lines(
+    page: summaries.SessionList, screen: Screen, now: float, limit: int | None = None
+) -> list[str]:
     """Return one line a session: time, use, folder, subject; people's first.
 
-    For several sessions without a message one line gives their number.
+    For several sessions without a message one line gives their number.  `limit` is the most lines.
     """
     lines: list[str] = []
     silent = sum(map(_is_wordless, page.items))
     items = [item for item in page.items if silent == 1 or not _is_wordless(item)]
+    items.sort(key=_changed_at, reverse=True)
+    items.sort(key=lambda item: item.background)
+    items = items[:limit]
     folders = [plain(folder_name(item.cwd or item.start_folder or "-")) for item in items]
     most = 18 if screen.width is None or screen.width >= _NARROW else 10
     room = min(most, max(map(columns, folders), default=0))
-    items.sort(key=_changed_at, reverse=True)
-    for item in sorted(items, key=lambda item: item.background):
+    for item in items:
         folder = fit(plain(folder_name(item.cwd or item.start_folder or "-")), room) + "  "
         age = _age(_changed_at(item), now)
         head = f"{age:>5}  {_meter(item):>5}  {folder}{plain(item.session_id)[:13]}  "
@@ -38,7 +42,7 @@ def session_lines(page: summaries.SessionList, screen: Screen, now: float) -> li
         lines.append(f"{screen.tinted(DIM, head)}{label}{marks}")
     if silent > 1:
         lines.append(screen.tinted(DIM, f"and {silent} without a message (--json lists them)"))
-    return lines
+    return lines[:limit]
 
 
 def _changed_at(item: summaries.SessionSummary) -> str:
