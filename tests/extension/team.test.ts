@@ -258,9 +258,15 @@ test("a pull lists its content before and after", () => {
     notes: 2,
     markers: 0,
     digest: null,
+    before: null,
     resume: "codex resume new",
   };
   assert.equal(pulledWords(pulled), "Pulled as a branch: 1 line, 2 notes.");
+  const earlier = "It was pulled before as old.";
+  assert.match(
+    pulledWords({ ...pulled, before: earlier }),
+    /, 2 notes\. It was pulled before as old\.$/,
+  );
   assert.match(pulledWords({ ...pulled, digest: "made" }), /opens with our digest\.$/);
   assert.match(pulledWords({ ...pulled, digest: "failed" }), /is missing\. Compact the branch/);
 });

@@ -218,11 +218,21 @@ def test_second_pull_is_another_branch_even_beside_the_source(machines: Machines
     machines.chat("one")
     machines.push()
 
-    first, second = machines.pull(), machines.pull()
+    first, second, third = machines.pull(), machines.pull(), machines.pull()
     own = machines.there.json("pull", thread(1))
+    machines.here.json("delete", third["sessionId"], "--force", "--yes")
+    machines.here.json("delete", second["sessionId"], "--force", "--yes")
+    printed = machines.here.run("pull", thread(1)).stdout.decode()
 
     assert len({first["sessionId"], second["sessionId"], own["sessionId"]}) == 3
     assert own["cwd"] == machines.shop, "the folder of the source exists there"
+    assert (first["before"], own["before"]) == (None, None)
+    sentence = f"It was pulled before as {first['sessionId']}."
+    assert second["before"] == sentence
+    assert third["before"] == (
+        f"It was pulled 2 times before, the last time as {second['sessionId']}."
+    )
+    assert f"\n{sentence}\n" in printed, "a deleted branch does not count"
     with machines.here.house() as house:
         assert faults(house.sessions) == []
 

@@ -1841,6 +1841,7 @@ export interface PullParams {
  *
  * `digest` is set if the summary of its current window could not be pulled: `made` if it opens
  * with a digest of ours, `failed` if it opens without one, null if nothing was missing.
+ * `before` says that another branch of the same session is here already, null if none is.
  */
 export interface PulledSession {
   readonly sessionId: string;
@@ -1855,6 +1856,7 @@ export interface PulledSession {
   readonly notes: number;
   readonly markers: number;
   readonly digest: string | null;
+  readonly before: string | null;
   readonly resume: string;
 }
 

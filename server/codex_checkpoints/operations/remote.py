@@ -19,10 +19,12 @@ from codex_checkpoints.operations.services import Services
 from codex_checkpoints.service.compaction.compact import Compacting
 from codex_checkpoints.service.compaction.request import CompactionRequest
 from codex_checkpoints.service.progress import Interruptible, Steps, on_another_thread
+from codex_checkpoints.service.records.pull_records import PullRecords
 from codex_checkpoints.service.refusal import Refusal, keeping, misfit
 from codex_checkpoints.service.remote.fetch import Fetched, fetch, find_row
 from codex_checkpoints.service.remote.pull import Pulled, is_plain_folder, pull
 from codex_checkpoints.service.remote.refusals import remote_refusals
+from codex_checkpoints.service.sessions.sessions import Sessions
 from codex_checkpoints.service.sessions.summaries import Git
 from codex_checkpoints.storage.atomic_files import StorageError
 from codex_checkpoints.storage.records import new_id
@@ -215,6 +217,7 @@ class PulledSession:
 
     `digest` is set if the summary of its current window could not be pulled: `made` if it opens
     with a digest of ours, `failed` if it opens without one, null if nothing was missing.
+    `before` says that another branch of the same session is here already, null if none is.
     """
 
     session_id: str
@@ -229,6 +232,7 @@ class PulledSession:
     notes: int
     markers: int
     digest: str | None
+    before: str | None
     resume: str
 
 
@@ -403,6 +407,7 @@ def pull_session(services: Services, params: PullParams) -> Steps[PulledSession]
         raise misfit(f"{into}: there is no such folder; --into names the folder of the branch")
     fetched = yield from _fetched(services, params.session_id)
     row = fetched.row
+    before = _pulled_before(services.sessions, row.session_id)
     made = pull(services.sessions, fetched, into or _folder_for(row))
     with contextlib.suppress(StorageError):  # a later one removes it
         RemoteCache(services.where.state_dir, fetched.place).release(fetched.path)
@@ -421,8 +426,21 @@ def pull_session(services: Services, params: PullParams) -> Steps[PulledSession]
         notes=made.notes,
         markers=made.markers,
         digest=digest,
+        before=before,
         resume=resume(made.session_id),
     )
+
+
+def _pulled_before(sessions: Sessions, source_id: str) -> str | None:
+    """Return a sentence that names the newest branch of earlier pulls that is still here."""
+    here = sessions.catalogue.current()
+    pulls = PullRecords(sessions.records).from_source(source_id)
+    branches = [each.session_id for each in pulls if each.session_id in here]
+    if not branches:
+        return None
+    if len(branches) == 1:
+        return f"It was pulled before as {branches[0]}."
+    return f"It was pulled {len(branches)} times before, the last time as {branches[-1]}."
 
 
 def _folder_for(row: SessionRow) -> str:

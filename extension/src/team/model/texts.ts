@@ -156,13 +156,18 @@ export function pullWords(session: RemoteSession, remote: Remote, folder: string
 
 /** Describe a finished pull. */
 export function pulledWords(pulled: PulledSession): string {
-  const { lines, notes, markers, digest } = pulled;
+  const { lines, notes, markers, digest, before } = pulled;
   const arrived = listed(
     counted(lines, "1 line", `${lines.toLocaleString("en-US")} lines`),
     countedIfAny(notes, "1 note", `${notes} notes`),
     countedIfAny(markers, "1 marker", `${markers} markers`),
   );
-  return [`Pulled as a branch: ${arrived}.`, DIGESTS[digest ?? ""] ?? ""].join(" ").trim();
+  const sentences = [
+    `Pulled as a branch: ${arrived}.`,
+    DIGESTS[digest ?? ""] ?? "",
+    plain(before ?? ""),
+  ];
+  return sentences.filter((sentence) => sentence !== "").join(" ");
 }
 
 const DIGESTS: Readonly<Record<string, string>> = {

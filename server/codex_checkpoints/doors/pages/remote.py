@@ -185,6 +185,8 @@ def pulled_lines(record: PulledSession, screen: Screen) -> Iterator[str]:
     counts = f"{record.lines:,} lines, {_number(record.notes, 'note')}"
     counts += f", {_number(record.markers, 'marker')}"
     yield plain(f"from {record.source_session_id} of {record.owner} on {record.machine}: {counts}")
+    if record.before is not None:
+        yield plain(record.before)
     if record.digest == "made":
         yield "its last summary was encrypted for another account: it opens with our digest"
     elif record.digest == "failed":

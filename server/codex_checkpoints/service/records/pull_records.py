@@ -66,6 +66,11 @@ class PullRecords:
             each for each in self.all() if session_id in {each.session_id, each.source_session_id}
         )
 
+    def from_source(self, source_id: str) -> list[Pull]:
+        """Return the pulls of a session in the remote, the oldest first."""
+        found = (each for each in self.of(source_id) if each.source_session_id == source_id)
+        return sorted(found, key=lambda each: each.pulled_at)
+
     def all(self) -> Iterator[Pull]:
         """Yield every record, by session."""
         for session_id in sorted(self._records.holding(PULLS)):
