@@ -245,7 +245,7 @@ def test_digest_quotes_requests_answers_changes_and_the_failing_check():
         "- t1 #9 answered: The login works.",
         "- #11 logout.py +1 -0 created",
         "- t1 #5 auth.py +1 -1 turn 1",
-        r"- t1 #8 exit 1 before later edits:\npytest -q\nfailed: test_login, assert None is True",
+        r"- t1 #8 exit 1 before later edits: pytest -q\nfailed: test_login, assert None is True",
         r"- #4 out: read:\ndef login(): ...  # see RFC 6265",
         r"- #5 call:\n/home/ana/shop/auth.py",
     ]

@@ -337,7 +337,7 @@ def test_patch_among_other_commands_gives_its_file_and_their_outcome(form: r.For
 
     (line,) = section(found, "CHANGES")
     assert line.endswith("a.py +2 -1 turn 1: def total")
-    assert "exit 1:\\napply_patch" in section(found, "CHECKS")[0]
+    assert "exit 1: apply_patch" in section(found, "CHECKS")[0]
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
@@ -473,13 +473,13 @@ def test_failing_command_shows_its_exit_code_and_the_failed_tests() -> None:
         r.user("test it"), r.shell("pytest -q", output, exit_code=1), r.assistant("No.")
     )
     line = section(digest(failed), "CHECKS")[0]
-    assert "exit 1:\\npytest -q" in line
+    assert "exit 1: pytest -q" in line
     assert "FAILED tests/test_a.py::test_b - assert 1 == 2" in line
     passed = r.turn(
         r.user("again"), r.shell("pytest -q", "1 passed in 0.1s\n"), r.assistant("Yes.")
     )
     (line,) = section(digest(failed, passed), "CHECKS")
-    assert "exit 0:\\npytest -q" in line
+    assert "exit 0: pytest -q" in line
 
 
 ENDED = "Process exited with code 1"
@@ -502,7 +502,7 @@ def test_duration_of_a_command_comes_from_its_answer(told: str, shown: str) -> N
     ran = r.several(r.call("shell", {"command": ["make"]}, "c9"), r.output("c9", told))
     (line,) = section(digest(r.turn(r.user("make it"), ran), form="legacy"), "CHECKS")
 
-    assert f" {shown}:\\nmake" in line
+    assert f" {shown}: make" in line
 
 
 @pytest.mark.parametrize("duration", [DURATION, None, 3, {"secs": True}, {"nanos": 9}])
@@ -518,7 +518,7 @@ def test_duration_of_a_command_comes_from_its_item(duration: object) -> None:
     )
     (line,) = section(digest(r.turn(r.user("make it"), ran)), "CHECKS")
 
-    assert f" exit 0{' (12.3 s)' if duration == DURATION else ''}:\\nmake" in line
+    assert f" exit 0{' (12.3 s)' if duration == DURATION else ''}: make" in line
 
 
 def test_duration_of_the_last_poll_is_not_the_commands() -> None:
@@ -532,7 +532,7 @@ def test_duration_of_the_last_poll_is_not_the_commands() -> None:
         ),
         form="legacy",
     )
-    assert "exit 0:\\nmake" in section(found, "CHECKS")[0]
+    assert "exit 0: make" in section(found, "CHECKS")[0]
 
 
 def test_failure_before_later_edits_follows_the_passed_checks() -> None:
@@ -546,8 +546,8 @@ def test_failure_before_later_edits_follows_the_passed_checks() -> None:
         )
     )
     passing, failing = section(found, "CHECKS")
-    assert "exit 0:\\nmake lint" in passing
-    assert "exit 2 before later edits:\\npytest tests/a.py" in failing
+    assert "exit 0: make lint" in passing
+    assert "exit 2 before later edits: pytest tests/a.py" in failing
 
 
 def test_failure_whose_program_passed_later_is_one_line() -> None:
@@ -555,8 +555,8 @@ def test_failure_whose_program_passed_later_is_one_line() -> None:
     passed = r.shell("pytest --lf", "2 passed in 0.1s")
     found = section(digest(r.turn(r.user("test it"), failed, passed)), "CHECKS")
     assert [line.split(" ", 3)[3] for line in found] == [
-        rf"exit 0:\npytest --lf{BREAK}2 passed in 0.1s",
-        "exit 1 before later edits:\\npytest -q",
+        rf"exit 0: pytest --lf{BREAK}2 passed in 0.1s",
+        "exit 1 before later edits: pytest -q",
     ]
 
 
@@ -591,7 +591,7 @@ def test_pass_in_a_rolled_back_turn_makes_no_failure_old() -> None:
     failed = r.turn(r.user("test it"), r.shell("cargo test --all", "boom", exit_code=1))
     gone = r.turn(r.user("again"), r.shell("cargo test -p cave", "ok"))
     (line,) = section(digest(failed, gone, r.rollback(1)), "CHECKS")
-    assert "exit 1:\\ncargo test --all" in line
+    assert "exit 1: cargo test --all" in line
 
 
 @pytest.mark.parametrize(
@@ -604,8 +604,8 @@ def test_run_with_reported_failures_did_not_pass_whatever_the_exit_code(
     failing = r.shell("pytest", "E  assert 1 == 2\n== 1 failed in 0.1s ==", exit_code=1)
     again = r.shell("pytest | tail -5", printed)
     checks = section(digest(r.turn(r.user("test it"), failing, again)), "CHECKS")
-    assert ("exit 1:\\npytest" in checks[0]) == stands
-    assert any("exit 1 before later edits:\\npytest" in line for line in checks) != stands
+    assert ("exit 1: pytest" in checks[0]) == stands
+    assert any("exit 1 before later edits: pytest" in line for line in checks) != stands
 
 
 def test_long_line_of_an_outcome_is_not_repeated_as_a_key_line() -> None:
@@ -633,12 +633,12 @@ def test_same_command_in_two_folders_has_two_outcomes(form: r.Form) -> None:
     failed = r.shell("npm test", "1 failed", exit_code=1, workdir=f"{r.FOLDER}/server")
     passed = r.shell("npm test", "2 passed", workdir=f"{r.FOLDER}/extension")
     found = section(digest(r.turn(r.user("test it"), failed, passed), form=form), "CHECKS")
-    assert [line.split(" ", 3)[3].split(BREAK)[:2] for line in found] == [
-        ["exit 1 in server/:", "npm test"],
-        ["exit 0 in extension/:", "npm test"],
+    assert [line.split(" ", 3)[3].partition(BREAK)[0] for line in found] == [
+        "exit 1 in server/: npm test",
+        "exit 0 in extension/: npm test",
     ]
     edited = digest(r.turn(r.user("test it"), failed, r.patch(update="a.py")), form=form)
-    assert "exit 1 in server/ before later edits:\\nnpm test" in section(edited, "CHECKS")[0]
+    assert "exit 1 in server/ before later edits: npm test" in section(edited, "CHECKS")[0]
     again = r.shell("npm test", "3 passed", workdir=f"{r.FOLDER}/server")
     found = section(digest(r.turn(r.user("test it"), failed, passed, again), form=form), "CHECKS")
     assert not any("exit 1" in line for line in found)
@@ -650,7 +650,7 @@ def test_command_that_ends_later_ran_in_the_folder_of_its_call() -> None:
     look = r.call("write_stdin", {"session_id": 7}, "c2")
     ended = r.output("c2", "Process exited with code 1\nOutput:\n1 failed")
     (line,) = section(digest(r.turn(r.user("x"), call, runs, look, ended), form="legacy"), "CHECKS")
-    assert "exit 1 in server/:\\nnpm test" in line
+    assert "exit 1 in server/: npm test" in line
 
 
 def test_running_command_that_may_have_changed_files_is_counted_without_its_script() -> None:
@@ -683,9 +683,9 @@ def test_no_key_line_repeats_a_whole_answer() -> None:
 
 def test_pass_before_later_edits_says_so() -> None:
     passed = r.turn(r.user("test it"), r.shell("pytest", "ok"), r.assistant("Green."))
-    assert "exit 0:\\npytest" in section(digest(passed), "CHECKS")[0]
+    assert "exit 0: pytest" in section(digest(passed), "CHECKS")[0]
     edited = r.turn(r.user("more"), r.patch(update="a.py"), r.assistant("Done."))
-    assert "exit 0 before later edits:\\npytest" in section(digest(passed, edited), "CHECKS")[0]
+    assert "exit 0 before later edits: pytest" in section(digest(passed, edited), "CHECKS")[0]
 
 
 @pytest.mark.parametrize("form", ["paginated", "legacy"])
@@ -704,7 +704,7 @@ def test_command_that_ends_in_a_later_turn_belongs_to_its_own(form: r.Form) -> N
         form=form,
     )
     (line,) = section(found, "CHECKS")
-    assert re.fullmatch(r"- t1 #\d+ exit -1:\\nmake slow", line)
+    assert re.fullmatch(r"- t1 #\d+ exit -1: make slow", line)
 
 
 def test_older_turn_that_went_on_after_its_last_words_was_not_answered() -> None:
@@ -953,7 +953,7 @@ def test_remark_before_the_answer_of_an_earlier_turn_is_no_key_line() -> None:
 def test_patch_given_to_the_shell_is_a_refused_patch_until_its_file_changes() -> None:
     failed = r.shell(CUT, "bash: line 1: ***: command not found", exit_code=127)
     (line,) = section(digest(r.turn(r.user("dig"), failed)), "CHECKS")
-    assert "exit 127:\\napply_patch cave.py" in line
+    assert "exit 127: apply_patch cave.py" in line
     mended = digest(r.turn(r.user("dig"), failed, r.patch(update="cave.py")))
     assert not section(mended, "CHECKS")
 
@@ -1170,7 +1170,7 @@ def test_failed_patch_in_code_mode_is_reported_without_its_lines() -> None:
     tried = (r.custom_call("exec", IN_CODE, "c1"), r.output("c1", answer, custom=True))
     found = digest(r.turn(r.user("dig"), *tried, r.assistant("The cave stands.")))
 
-    assert f"failed:\\napply_patch cave.py\\n{LOST}" in section(found, "CHECKS")[0]
+    assert f"failed: apply_patch cave.py\\n{LOST}" in section(found, "CHECKS")[0]
     assert "opened_the_cave" not in found.text
 
 
@@ -1596,7 +1596,7 @@ def test_lines_of_a_failed_run_show_its_outcome() -> None:
 def test_successful_command_that_printed_errors_is_reported(printed: str, told: bool) -> None:
     ran = r.shell("node probe.js", printed)
     (line,) = section(digest(r.turn(r.user("try"), ran)), "CHECKS")
-    assert line.endswith(rf"exit 0:\nnode probe.js\n{printed}" if told else "node probe.js")
+    assert line.endswith(rf"exit 0: node probe.js\n{printed}" if told else "node probe.js")
 
 
 REFUSED = r.patch_text(add="cave.py", content="opened_the_cave = 1\n")
@@ -1619,7 +1619,7 @@ def test_refused_patch_is_reported_without_its_lines(answer: str, told: str) -> 
     found = digest(r.turn(*steps), form="legacy")
 
     (line,) = section(found, "CHECKS")
-    assert re.fullmatch(r"- t1 #\d+ (?:failed|exit 1):\\napply_patch cave.py\\n" + told, line)
+    assert re.fullmatch(r"- t1 #\d+ (?:failed|exit 1): apply_patch cave.py\\n" + told, line)
     assert "opened_the_cave" not in found.text
 
     found = digest(r.turn(*steps), r.turn(r.user("again"), r.patch(add="cave.py")), form="legacy")
@@ -1971,17 +1971,17 @@ def test_message_dropped_from_the_target_no_longer_counts_as_beside_the_digest()
         (
             'text(JSON.stringify(await tools.exec_command({cmd: "pytest -q"})))',
             json.dumps({"exit_code": 1, "output": "FAILED tests/a.py::test_x\n1 failed in 0.2s\n"}),
-            ["exit 1:\\npytest -q", "FAILED tests/a.py::test_x"],
+            ["exit 1: pytest -q", "FAILED tests/a.py::test_x"],
         ),
         (
             'const r = await tools.exec_command({cmd: "npm run build"}); text(r.output)',
             "src/a.ts(1,2): error TS2304: Cannot find name foo",
-            ["outcome not known:\\nnpm run build", "error TS2304"],
+            ["outcome not known: npm run build", "error TS2304"],
         ),
         (
             'await tools.exec_command({cmd: "npm test"}); await tools.exec_command({cmd: "ls"})',
             "",
-            ["outcome not known:\\nnpm test"],
+            ["outcome not known: npm test"],
         ),
         ('text(await tools.exec_command({cmd: "ls"}))', "a.py", []),
     ],
@@ -2006,7 +2006,7 @@ def test_failed_chore_is_reported_until_it_passes() -> None:
     after = section(digest(r.turn(r.user("go"), failed, r.shell("npm install", "ok"))), "CHECKS")
     looked = section(digest(r.turn(r.user("go"), r.shell("rg x", "", exit_code=1))), "CHECKS")
 
-    assert ["exit 1:\\nnpm install" in line for line in before] == [True]
+    assert ["exit 1: npm install" in line for line in before] == [True]
     assert after == looked == []
 
 

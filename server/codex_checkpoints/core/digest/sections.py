@@ -226,8 +226,7 @@ class Sections:
             ended += f" ({check.seconds:.1f} s)"
         ended += f" in {inline(check.folder, _FILES)}" if check.folder else ""
         before = " before later edits" if late else ""
-        # On its own row, since the next turn runs it again.
-        head = f"{anchor(check.where)} {ended}{before}:{BREAK}{inline(check.command, 160)}"
+        head = f"{anchor(check.where)} {ended}{before}: {inline(check.command, 160)}"
         told = [line for line in (check.outcome.printed or "").split("\n") if line]
         lines = [line for line in told if not (is_policy(line) or self._ignored.line(line))]
         self.refused["CHECKS"] += len(told) - len(lines)
