@@ -101,6 +101,17 @@ def test_history_shorter_than_its_row_is_damaged(store: HistoryStore) -> None:
         list(store.read(SESSION, Head(1, len(data), prefix(data))))
 
 
+@pytest.mark.parametrize("cursor", ["", "x", "5", "null", "[1]", '["b"]', '{"a":1,"b":2,"c":3}'])
+def test_cursor_from_another_source_begins_at_the_first_page(
+    store: HistoryStore, cursor: str
+) -> None:
+    data = text(9)
+    put(store, data)
+    store.put(row(data, title="Fix"), b"records")
+
+    assert store.rows(cursor=cursor) == store.rows()
+
+
 def test_session_without_a_row_is_in_no_list(store: HistoryStore) -> None:
     data = text(9)
     put(store, data)

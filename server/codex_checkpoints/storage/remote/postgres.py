@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC
 from math import inf
 
@@ -463,9 +464,10 @@ def _cursor(after: Mapping[str, str]) -> str:
 
 def _after(cursor: str | None) -> dict[str, str]:
     """Return the position of a cursor, nothing for a cursor from another source."""
-    try:
-        updated, session_id, owner = orjson.loads(cursor or "")
-    except ValueError:
-        return {}
-    found = {"updated": updated, "session": session_id, "owner": owner}
-    return found if all(isinstance(each, str) for each in found.values()) else {}
+    with suppress(ValueError):
+        match orjson.loads(cursor or ""):
+            case [str(updated), str(session_id), str(owner)]:
+                return {"updated": updated, "session": session_id, "owner": owner}
+            case _:
+                pass
+    return {}
