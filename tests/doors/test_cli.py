@@ -1086,6 +1086,25 @@ def on_terminal(home: Home) -> OnTerminal:
     return run
 
 
+@posix_only
+def test_latest_is_named_on_a_terminal_alone(
+    on_terminal: OnTerminal, home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home.put(chat("Mend the login. " * 20, 1), 1)
+    whole = on_terminal("view", thread(1), columns=80)
+    assert capsys.readouterr().err == ""
+
+    assert on_terminal("view", "latest", columns=80) == whole
+    named = capsys.readouterr().err
+    on_terminal("view", "latest", "--json", columns=80)
+
+    assert named.startswith(f"latest: {thread(1)}  Mend the login.")
+    assert columns(named.removesuffix("\n")) < 80
+    assert named.count("\n") == 1
+    assert capsys.readouterr().err == ""
+    assert home.here("view", "latest").stderr == b""
+
+
 @pytest.fixture
 def worked_with(home: Home) -> Home:
     """A session that was marked, restored and compacted, and whose first words are many."""

@@ -21,6 +21,7 @@ from codex_checkpoints.places import Places
 from codex_checkpoints.sections.terminal import Screen, plain
 from codex_checkpoints.service.progress import Steps, run_steps
 from codex_checkpoints.service.refusal import Refusal
+from codex_checkpoints.service.sessions.sessions import LATEST
 from codex_checkpoints.storage.contract import is_windows_path
 
 Run = Callable[[argparse.Namespace, "Terminal"], int]
@@ -109,7 +110,18 @@ def with_sessions(
     with opened(where) as services:
         if before is not None:
             before(services, options)
+            _name_latest(services, options)
         return run(options, services)
+
+
+def _name_latest(services: Terminal, options: argparse.Namespace) -> None:
+    """Say which session is the latest; a pipe or a JSON document goes without that."""
+    is_named = "names_session" in options and options.session_id == LATEST
+    shown = screen(options)
+    if is_named and shown.width is not None and not getattr(options, "json", False):
+        row = services.sessions.find(LATEST)
+        title = services.sessions.title(row) or "(no message yet)"
+        output.say(shown.cut(f"latest: {row.session_id}  {plain(title)}"))
 
 
 class Commands:
@@ -240,8 +252,20 @@ A_TURN = "an id, or a number from 1"
 """The names of a turn; `outline` shows the numbers."""
 
 AT_TURN = value("--at", "TURN", f"at the end of this turn: {A_TURN}", dest="turn_id")
-ANY_SESSION = value("session_id", "SESSION", OF_ANY)
-SESSION = value("session_id", "SESSION", OF_OURS)
+
+
+def _session(about: str) -> Argument:
+    """Return the argument for one session of this home."""
+
+    def add(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("session_id", metavar="SESSION", help=about)
+        parser.set_defaults(names_session=True)
+
+    return add
+
+
+ANY_SESSION = _session(OF_ANY)
+SESSION = _session(OF_OURS)
 MARKER = value("checkpoint_id", "CHECKPOINT", "a marker: its id, the beginning of it, or its label")
 JSON = flag("--json", "print JSON")
 
