@@ -27,7 +27,7 @@ T = TypeVar("T")
 QUOTING = ("digest", "whole digest", "losses")
 """The names of the kinds that quote a session."""
 
-DIGEST_RULES = 28
+DIGEST_RULES = 29
 """The version of the rules for making digests."""
 
 _LARGEST = 1 << 23
