@@ -117,3 +117,21 @@ def test_sessions_arriving_in_any_order_end_as_if_read_at_once(
         (home.state / "index.sqlite").unlink()
         with home.house() as house:
             assert at_last == shown(house)
+
+
+def test_fork_of_a_grown_fork_is_read_again_when_only_their_base_is_reported(home: Home) -> None:
+    whole = files(random.Random(0))
+    base, fork = home.put(b"", 1), home.put(b"", 2)
+    home.put(whole[3, None], 3)
+    with home.house() as house:
+        follower = SessionWatcher(house.sessions)
+        follower.begin()
+        assert detail_of(house.sessions, thread(3)).problems == (f"base_short:{thread(2)}",)
+        fork.write_bytes(whole[2, None])
+        house.sessions.show(thread(2))
+
+        base.write_bytes(whole[1, None])
+        follower.mark(str(base))
+        follower.drain()
+
+        assert detail_of(house.sessions, thread(3)).problems == ()

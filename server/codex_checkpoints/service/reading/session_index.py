@@ -302,11 +302,16 @@ class SessionIndex:
         # Files based on a new, lost or replaced file are read again; a move changes nothing.
         self._forget(gone)
         grown = {file.rollout_id for file in new.values()}
-        for row in (*self.chains.built_on(lost ^ come), *self._waiting_for(grown)):
+        waiting = [*self.chains.built_on(lost ^ come), *self._waiting_for(grown)]
+        while waiting:
+            row = waiting.pop()
             file = found.get(row.path) or self.store.stat([row.path])[row.path]
-            if file is not None:
-                self._invalidate(row)
-                new[row.path] = file
+            if file is None:
+                continue
+            if file != row.rollout and row.path not in new:
+                waiting += self._waiting_for({row.rollout_id})  # it grew, too
+            self._invalidate(row)
+            new[row.path] = file
         return list(new.values()), changed
 
     def _waiting_for(self, rollouts: set[str]) -> list[Row]:
