@@ -121,7 +121,8 @@ def test_sessions_arriving_in_any_order_end_as_if_read_at_once(
 
 def test_fork_of_a_grown_fork_is_read_again_when_only_their_base_is_reported(home: Home) -> None:
     whole = files(random.Random(0))
-    base, fork = home.put(b"", 1), home.put(b"", 2)
+    base = home.put(whole[1, None][: size(whole[1, None], 1)], 1)
+    fork = home.put(b"", 2)
     home.put(whole[3, None], 3)
     with home.house() as house:
         follower = SessionWatcher(house.sessions)
