@@ -114,7 +114,7 @@ test("a row has its age, its name and its level in a narrow and in a wide side b
           [/^reconcile_all/, "!"],
         ] as const) {
           const { seen, badge } = await read(row(start).first());
-          assert.match(seen, /^(55m|2h) {2}/);
+          assert.match(seen, /^(now|\dm|2h) {2}/); // a branch made by the demo is new
           assert.ok(seen.length >= name, seen);
           assert.equal(badge, level);
         }

@@ -224,10 +224,7 @@ def compaction_lines(done: Compacted, screen: Screen) -> list[str]:
     counts = (f"{kind.replace('_', ' ')}: {count}" for kind, count in sorted(kinds.items()))
     left_out = ", ".join(counts)
     again = done.tokens_sent_again
-    before = f"{done.tokens_before:,} tokens in use ({done.tokens_before_source})"
-    after = f"{done.tokens_after:,} ({done.tokens_after_source})"
     lines = [
-        f"{before} → {after}",
         *(() if done.remark_text is None else (f"! {done.remark_text}",)),
         done.size_text,
         f"kept: {_sized(done.kept)}",
