@@ -1321,7 +1321,7 @@ def test_compaction_and_windows_agree_about_the_size(home: Home) -> None:
     after = json.loads(home.here("windows", thread(1), "--json").stdout)[-1]["tokensAfter"]
 
     sizes = (
-        r"(.+) tokens in use \(reported\) → (.+) \(estimated\)\n"
+        r"Compacted in place: (.+) → ~(.+) tokens\. .+\n"
         r"At most .+ tokens\. Instructions and tools stay: about (.+) tokens\.\n"
     )
     (told,) = re.findall(sizes, words)
