@@ -152,7 +152,7 @@ export function legend({ rows, window, trigger, merged }: SessionView, isFull: b
     merged > 1 ? `Turns per step: ${merged}.` : "",
     window === null || isFull // its axis has the numbers
       ? ""
-      : `Window: ${tokenCount(window)}${trigger === null ? "" : `, compaction suggested from ${trigger.toLocaleString("en-US")}`}.`,
+      : `Window: ${tokenCount(window)}${trigger === null ? "" : `; compact from ${trigger.toLocaleString("en-US")}`}.`,
     isFull && rows.some(({ mostTokens, contextTokens }) => mostTokens !== contextTokens)
       ? "Bars show each turn’s peak."
       : "",
