@@ -12,7 +12,7 @@ const STONES = Array.from({ length: 20_000 }, (_, at) =>
 ).join("\n");
 
 test("long texts are shown in parts, and a broken one as it is", async (t) => {
-  const lab = Lab.shared();
+  const lab = new Lab(); // the page keeps the scripts that are added below
   writeSession(lab.codexHome, {
     task: "Number the stones",
     cwd: lab.project,
