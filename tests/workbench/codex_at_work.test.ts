@@ -153,14 +153,14 @@ test("the page of a session shows each step of Codex as it happens, and nothing 
     await steps.filter({ hasText: TASK }).waitFor();
   });
 
-  await step(t, "the page is scrolled to its middle", async () => {
+  await step(t, "the page is scrolled to its conversation", async () => {
     await first.focus();
     await first.evaluate((each) => {
       Object.assign(each, { marked: true });
       const behind = document.createElement("p");
       behind.style.height = "100vh"; // otherwise there is nothing to scroll yet
       document.body.append(behind);
-      each.scrollIntoView({ block: "center" }); // changes above would now push it down
+      each.scrollIntoView(); // changes above would now push it down
     });
   });
   await place();
