@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { Child } from "./children.ts";
 import { Lab } from "./lab.ts";
 import { inFront } from "./pages.ts";
+import { becomes } from "./waiting.ts";
 import { shows, step, Workbench } from "./workbench.ts";
 
 const CODEX = join(import.meta.dirname, "..", "codex", "node_modules", ".bin");
@@ -114,12 +115,14 @@ test("codex is connected after a look at every line, and disconnected without a 
   });
 
   await step(t, "connecting again repairs it", async () => {
+    // The window may come back with a preview that was closed just before; the walkthrough that
+    // came back has frames of its own.
+    const previews = page.getByRole("tab", { name: "Changes to Codex's Configuration" });
+    const before = await previews.count();
     await notice.getByRole("button", { name: "Connect Again…" }).click();
-    // The walkthrough that came back with the window has frames of its own.
-    const asked = page.getByRole("tab", { name: "Changes to Codex's Configuration" });
-    await asked.waitFor();
+    await becomes(() => previews.count(), before + 1);
     await button("Connect").click();
-    await asked.waitFor({ state: "detached" });
+    await becomes(() => previews.count(), before);
     await shows(page.getByText("Codex calls a hook only when you trust it."), CODEX_MS);
     assert.doesNotMatch(readFileSync(config, "utf8"), /gone/);
   });
