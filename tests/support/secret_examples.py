@@ -49,7 +49,7 @@ COMMANDS = [
     ("echo hunter2x | sudo -S ls", "echo • | sudo -S ls"),
     ("echo hunter2x | docker login --password-stdin", "echo • | docker login --password-stdin"),
 ]
-"""What is given on the command line of a tool, and what is left of it."""
+"""Secrets on the command line of a tool, and the text that remains."""
 
 # Name, text, what is left of it; `•` stands for the mark.
 SECRETS = [

@@ -115,7 +115,7 @@ def restored_lines(done: restore.Restored, screen: Screen) -> list[str]:
 
 
 def _context_line(done: restore.Restored) -> str:
-    """Return the tokens in use before and after, and what the second figure does not count."""
+    """Return the tokens in use before and after, and the part missing from the second figure."""
     sizes = f"Context: {_size(done.tokens_before)} → {_size(done.tokens_after)} tokens"
     return sizes if done.beside_text is None else f"{sizes}. {plain(done.beside_text)}"
 
