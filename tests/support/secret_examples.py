@@ -51,7 +51,7 @@ COMMANDS = [
 ]
 """Secrets on the command line of a tool, and the text that remains."""
 
-# Name, text, what is left of it; `•` stands for the mark.
+# Name, text, remaining text; `•` is the mark.
 SECRETS = [
     *((text, text, left) for text, left in COMMANDS),
     ("openai", "sk-" + LONG, "•"),
